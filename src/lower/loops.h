@@ -1,0 +1,99 @@
+/* loops.h - the loops level: statements.
+ *
+ * Lowering turns (algorithm, schedule) into one Stmt tree.  Statements live in the compile's arena and
+ * are never mutated after a pass has returned them.  Expressions inside are canonical Nodes whose
+ * variables are SYM_LOOP, SYM_LET, SYM_PARAM and the buffers' SYM_MIN/EXTENT/STRIDE.
+ *
+ * Accesses keep their shape: a read of a Func is OP_ACCESS with its coordinates until `flatten`, the
+ * last pass, which makes OP_LOAD of one index out of each (and of each store's coordinates).
+ *
+ * Vector loops stay loops with a scalar body up to code generation: lane i runs the body with
+ * var = min + i.  A leaf statement runs for all lanes before the next one starts; legality makes
+ * that equal to running the lanes one after the other. */
+#ifndef LOOPS_H
+#define LOOPS_H
+
+#include "schedule/schedule.h"
+
+/* Memory of one Func in this program: an input, an output, or an internal allocation. */
+typedef enum { STORE_HEAP, STORE_STACK, STORE_REGISTER } MemoryKind;
+typedef struct Storage {
+    Func *func;
+    const char *name;             /* unique in the program, a C identifier */
+    bool is_input, is_output;
+    int slot;                     /* inputs and outputs: position in the call's buffers; element e at slot + e */
+    int rank, n;                  /* n: tuple elements, each its own array of the same shape */
+    mlc_type type[MAX_TUPLE];
+    /* internal: the box, as expressions at the ALLOC; external: SYM_MIN .. nodes */
+    const Node *min[MAX_RANK], *extent[MAX_RANK];
+    const Node *stride[MAX_RANK]; /* elements; filled before flatten */
+    int64_t fold[MAX_RANK];       /* > 0: this dimension is a circular buffer of that many; min is 0 */
+    MemoryKind memory;
+    int64_t const_elems;          /* elements when the size is a constant, else 0 */
+    const PlanLine *line;         /* why it is where it is */
+} Storage;
+
+typedef struct Stmt Stmt;
+typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL } StmtKind;
+
+struct Stmt {
+    StmtKind kind;
+    const PlanLine *line; /* the directive that made it, NULL: none */
+    union {
+        struct { int n; Stmt **at; } block;
+        /* var runs over [min, min + extent); nothing happens where extent <= 0. */
+        struct { const Sym *var; LoopKind kind; const Node *min, *extent; Stmt *body; const Dim *dim; } loop;
+        struct { const Sym *var; const Node *value; Stmt *body; } let;
+        struct { const Node *cond; Stmt *yes, *no; bool likely; } cond; /* no may be NULL */
+        /* All values are computed before any is stored.  After flatten rank is 1. */
+        struct { Func *func; Storage *storage; int rank, n; const Node *coord[MAX_RANK]; const Node *value[MAX_TUPLE]; } store;
+        struct { Storage *storage; Stmt *body; } alloc;
+        struct { Func *func; int stage; bool is_consume; Stmt *body; } produce; /* a marker for readers of the text */
+        /* Unless cond holds the call ends with error `code` and the integer arguments `arg`. */
+        struct { const Node *cond; ErrCode code; const char *text[2]; int n; const Node *arg[4]; } check;
+        struct { const Node *value; } eval; /* for print and require alone */
+    } u;
+};
+
+/* A lowered program. */
+typedef struct {
+    const char *name;
+    Arena *arena;
+    Interner *ir;
+    Schedule *schedule;
+    Stmt *body;
+    VEC(Storage *) external;    /* inputs, then outputs, in slot order */
+    VEC(const Sym *) param;     /* scalar params used, in slot order */
+    bool dense;                 /* dimension 0 of every external buffer is assumed to have stride 1 */
+    bool flat;                  /* flatten has run */
+} Program;
+
+/* Builders. */
+Stmt *st_block(Arena *a, int n, Stmt *const *at); /* flattens nested blocks, drops NULLs; NULL when empty */
+Stmt *st_for(Arena *a, const Sym *var, LoopKind kind, const Node *min, const Node *extent, Stmt *body);
+Stmt *st_let(Arena *a, const Sym *var, const Node *value, Stmt *body);
+Stmt *st_if(Arena *a, const Node *cond, Stmt *yes, Stmt *no);
+Stmt *st_store(Arena *a, Func *f, int rank, const Node *const *coord, int n, const Node *const *value);
+Stmt *st_alloc(Arena *a, Storage *s, Stmt *body);
+Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body);
+
+/* Rebuilds a statement with every expression passed through `expr` and every child statement through
+ * `stmt` (either may be NULL: unchanged).  The same pointer comes back where nothing changed. */
+typedef struct StmtMap StmtMap;
+struct StmtMap {
+    Arena *arena;
+    Interner *ir;
+    const Node *(*expr)(StmtMap *m, const Node *e);
+    Stmt *(*stmt)(StmtMap *m, Stmt *s); /* call st_map_kids for the default */
+    void *user;
+};
+Stmt *st_map_kids(StmtMap *m, Stmt *s);
+Stmt *st_map(StmtMap *m, Stmt *s); /* NULL gives NULL */
+
+/* Replaces a variable in a statement. */
+Stmt *st_substitute(Arena *a, Interner *I, Stmt *s, const Sym *var, const Node *value);
+
+void st_print(StrBuf *out, const Stmt *s); /* loop text, with the line of the directive of each loop */
+void st_verify(Program *p, const char *after_pass); /* every variable bound, every access stored: else BUG */
+
+#endif

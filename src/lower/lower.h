@@ -1,0 +1,27 @@
+/* lower.h - from (algorithm, schedule) to loops: the passes of passes.def, in order. */
+#ifndef LOWER_H
+#define LOWER_H
+
+#include "lower/loops.h"
+#include "simplify/simplify.h"
+
+typedef struct {
+    const char *name;
+    bool dense;              /* stride of dimension 0 is 1 for every external buffer */
+    bool check;              /* add a check to every access (.check runs) */
+    const char *stop_after;  /* name of a pass, or NULL */
+    void (*observe)(void *user, const char *pass, double ms, const Program *p); /* after each pass, or NULL */
+    void *observe_user;
+} LowerOptions;
+
+/* Lowers; everything lives in `arena`, nodes in the overlay I.  Raises into arena->fault. */
+Program *low_lower(Arena *arena, Interner *I, Schedule *s, const LowerOptions *o);
+
+/* The boxes of the inputs that an output box needs, as expressions of output mins and extents: one
+ * Interval an input dimension.  For mlc_required and for the checks at entry. */
+typedef struct {
+    Func *input;
+    Interval dim[MAX_RANK];
+} Required;
+
+#endif

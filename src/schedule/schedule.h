@@ -1,0 +1,97 @@
+/* schedule.h - how to run it: plans, as ordered lists of (stage, directive).
+ *
+ * A plan names Funcs, stages and loops; it is resolved against a private copy of the algorithm at
+ * compile, so Funcs are never mutated and an illegal plan leaves nothing behind.  directives.def is
+ * the single source of the C constructors' kinds, the text grammar, the printer and the reference. */
+#ifndef SCHEDULE_H
+#define SCHEDULE_H
+
+#include "algorithm/algorithm.h"
+#include <mlc/schedule.h>
+
+/* One line of a plan. */
+typedef struct {
+    Func *func;
+    int stage; /* 0 pure, 1.. updates */
+    mlc_directive d;
+} PlanLine;
+
+struct mlc_plan {
+    mlc_ctx *ctx;
+    Arena *arena; /* the context's */
+    Fault fault;
+    VEC(PlanLine) line;
+};
+
+void sch_print_directive(StrBuf *out, const mlc_directive *d); /* `split(x, xo, xi, 8, .tail = guard)` */
+void sch_print_plan(StrBuf *out, const struct mlc_plan *p);
+/* Place of a line for messages: its location, "schedule by" or "schedule C.u0", the directive printed. */
+Place sch_place(Arena *a, const PlanLine *l);
+
+/* ---- the resolved schedule of one stage: what lowering reads ---- */
+
+typedef enum { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL } LoopKind;
+typedef enum { SPLIT_SPLIT, SPLIT_FUSE } SplitKind;
+
+typedef struct {
+    SplitKind kind;
+    const char *old, *outer, *inner; /* SPLIT: old = outer * factor + inner; FUSE: old is the fused loop */
+    int64_t factor;
+    mlc_tail tail;        /* resolved: never MLC_TAIL_AUTO */
+    bool exact;           /* RVars and updates: must not compute more points than asked */
+    const PlanLine *line;
+} Split;
+
+typedef struct {
+    const char *name;     /* loop name, unique within the stage */
+    LoopKind kind;
+    bool is_rvar;         /* stems from an RVar whose order matters (impure) */
+    bool is_pure;         /* iterations are provably independent */
+    const PlanLine *line; /* the directive that made or marked it, NULL: the definition itself */
+} Dim;
+
+typedef struct {
+    Func *func;
+    int index;            /* stage */
+    const Def *def;
+    VEC(Split) split;     /* in order of application */
+    VEC(Dim) dim;         /* innermost first */
+    bool touched;
+} StageSched;
+
+typedef enum { AT_INLINE, AT_ROOT, AT_LOOP } LevelKind;
+typedef struct {
+    LevelKind kind;
+    Func *func;           /* AT_LOOP: consumer */
+    int stage;            /* its stage, -1: any stage that has the loop */
+    const char *loop;
+    const PlanLine *line;
+} Level;
+
+typedef struct {
+    Func *func;
+    Level compute, store; /* store defaults to compute */
+    struct {
+        bool has;
+        const Node *min, *extent;
+        const PlanLine *line;
+    } bound[MAX_RANK];
+    VEC(StageSched) stage;
+} FuncSched;
+
+typedef struct {
+    mlc_ctx *ctx;
+    Arena *arena;
+    const struct mlc_plan *plan;
+    FuncList order;       /* producers first, inputs included */
+    PtrMap sched;         /* Func -> FuncSched (not for inputs) */
+    Func *output[16];
+    int n_outputs;
+} Schedule;
+
+/* Applies a plan: resolves names, checks every rule that needs no bounds (unknown loop, illegal tail,
+ * reorder of impure RVars, races ...), fills defaults (outputs root, pure Funcs inline, Funcs with
+ * updates at the innermost loop of their consumer).  Raises into I->fault. */
+Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *outputs, int n);
+
+#endif
