@@ -1,0 +1,67 @@
+/* bench.c - interleaved rounds, medians, one line a result. */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ROUNDS_MIN = 21, ROUNDS_MAX = 201 };
+
+static FILE *file;
+
+double bench_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+void bench_open(const char *path) {
+    const char *head = "bench\tname\tsize\ttarget\tours_us\tpeer\tpeer_us\tratio\tlimit_fraction\tnote\n";
+    file = fopen(path, "w");
+    fputs(head, stdout);
+    if (file) fputs(head, file);
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, int n) {
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return n & 1 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+}
+
+static double time_one(BenchFn fn, void *user) {
+    double t = bench_now();
+    fn(user);
+    return bench_now() - t;
+}
+
+double bench_run(const BenchRow *r) {
+    double ours[ROUNDS_MAX], theirs[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    r->ours(r->ours_user); /* the first call of each side loads code and touches memory */
+    if (r->theirs) r->theirs(r->theirs_user);
+    int n = 0;
+    for (double start = bench_now(); n < ROUNDS_MIN || (n < ROUNDS_MAX && bench_now() - start < 1.5e6); n++) {
+        bool first = n & 1; /* neither side always runs on the other's warm cache */
+        if (first && r->theirs) theirs[n] = time_one(r->theirs, r->theirs_user);
+        ours[n] = time_one(r->ours, r->ours_user);
+        if (!first && r->theirs) theirs[n] = time_one(r->theirs, r->theirs_user);
+        ratio[n] = r->theirs ? theirs[n] / ours[n] : 0;
+    }
+    double us = median(ours, n), peer_us = r->theirs ? median(theirs, n) : 0, q = r->theirs ? median(ratio, n) : 0;
+    char peer[64] = "-", limit[32] = "-", line[512];
+    if (r->theirs) snprintf(peer, sizeof peer, "%.1f\t%.3f", peer_us, q);
+    if (r->limit_us > 0) snprintf(limit, sizeof limit, "%.3f", r->limit_us / us);
+    snprintf(line, sizeof line, "%s\t%s\t%s\tcpu%d\t%.1f\t%s\t%s\t%s\t%s\n", r->bench, r->name, r->size, r->threads, us,
+             r->peer ? r->peer : "-", r->theirs ? peer : "-\t-", limit, r->note ? r->note : "");
+    fputs(line, stdout);
+    fflush(stdout);
+    if (file) fputs(line, file), fflush(file);
+    return q;
+}
+
+bool bench_wanted(const char *prefix, const char *bench) {
+    return !prefix || !strncmp(bench, prefix, strlen(prefix));
+}
