@@ -1,0 +1,154 @@
+/* print.c - loop text: what lowering did, one statement a line, each loop with the line of the plan
+ * that made it.
+ *
+ *     let bx.y.min = by.y.min
+ *     for by.yo in [0, (by.y.extent + 7) / 8) parallel  // blur.c:15 parallel(yo)
+ *       alloc bx[x: by.x.min, by.x.extent][y: ...] f32 stack
+ *       produce bx
+ *
+ * Lets and allocations do not indent what they enclose: their scope is the rest of the block, and a chain
+ * of hundreds of them stays readable. */
+#include "lower/loops.h"
+
+#include <string.h>
+
+static void indent(StrBuf *out, int depth) {
+    for (int i = 0; i < depth; i++) sb_puts(out, "  ");
+}
+
+/* `  // blur.c:15 parallel(yo)` */
+static void print_line(StrBuf *out, const PlanLine *line) {
+    if (!line) return;
+    sb_puts(out, "  // ");
+    if (line->d.loc.file) {
+        const char *slash = strrchr(line->d.loc.file, '/');
+        sb_printf(out, "%s:%d ", slash ? slash + 1 : line->d.loc.file, line->d.loc.line);
+    }
+    sch_print_directive(out, &line->d);
+}
+
+static void print_coords(StrBuf *out, int n, const Node *const *coord) {
+    sb_puts(out, "(");
+    for (int d = 0; d < n; d++) {
+        if (d) sb_puts(out, ", ");
+        ir_print(out, coord[d]);
+    }
+    sb_puts(out, ")");
+}
+
+static void print_stage(StrBuf *out, const Func *f, int stage) {
+    sb_puts(out, f->name);
+    if (stage > 0) sb_printf(out, ".u%d", stage - 1);
+}
+
+static void print_for(StrBuf *out, const Stmt *s) {
+    static const char *const kind[] = { "", " parallel", " vector", " unroll" };
+    sb_printf(out, "for %s in [", s->u.loop.var->name);
+    ir_print(out, s->u.loop.min);
+    sb_puts(out, " +: ");
+    ir_print(out, s->u.loop.extent);
+    sb_printf(out, ")%s", kind[s->u.loop.kind]);
+    print_line(out, s->line);
+}
+
+static void print_alloc(StrBuf *out, const Storage *t) {
+    static const char *const memory[] = { "heap", "stack", "register" };
+    sb_printf(out, "alloc %s", t->name);
+    for (int d = 0; d < t->rank; d++) {
+        sb_puts(out, "[");
+        if (t->min[d]) ir_print(out, t->min[d]);
+        sb_puts(out, " +: ");
+        if (t->extent[d]) ir_print(out, t->extent[d]);
+        if (t->fold[d]) sb_printf(out, " fold %lld", (long long)t->fold[d]);
+        sb_puts(out, "]");
+    }
+    for (int i = 0; i < t->n; i++) sb_printf(out, " %s", mlc_type_name(t->type[i]));
+    sb_printf(out, " %s", memory[t->memory]);
+    print_line(out, t->line);
+}
+
+static void print_store(StrBuf *out, const Stmt *s) {
+    sb_puts(out, s->u.store.storage ? s->u.store.storage->name : s->u.store.func->name);
+    print_coords(out, s->u.store.rank, s->u.store.coord);
+    sb_puts(out, " = ");
+    for (int i = 0; i < s->u.store.n; i++) {
+        sb_puts(out, i ? ", " : s->u.store.n > 1 ? "{" : "");
+        ir_print(out, s->u.store.value[i]);
+    }
+    if (s->u.store.n > 1) sb_puts(out, "}");
+}
+
+static void print_check(StrBuf *out, const Stmt *s) {
+    sb_puts(out, "check ");
+    ir_print(out, s->u.check.cond);
+    sb_printf(out, " else %s", err_name(s->u.check.code));
+    for (int i = 0; i < 2; i++)
+        if (s->u.check.text[i]) sb_printf(out, " \"%s\"", s->u.check.text[i]);
+    for (int i = 0; i < s->u.check.n; i++) {
+        sb_puts(out, i ? ", " : " ");
+        ir_print(out, s->u.check.arg[i]);
+    }
+}
+
+static void print_stmt(StrBuf *out, const Stmt *s, int depth);
+
+static void print_body(StrBuf *out, const Stmt *s, int depth) {
+    if (s) print_stmt(out, s, depth);
+}
+
+static void print_if(StrBuf *out, const Stmt *s, int depth) {
+    sb_puts(out, s->u.cond.likely ? "if likely " : "if ");
+    ir_print(out, s->u.cond.cond);
+    sb_puts(out, "\n");
+    print_body(out, s->u.cond.yes, depth + 1);
+    if (!s->u.cond.no) return;
+    indent(out, depth);
+    sb_puts(out, "else\n");
+    print_body(out, s->u.cond.no, depth + 1);
+}
+
+static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
+    if (s->kind == ST_BLOCK) {
+        for (int i = 0; i < s->u.block.n; i++) print_body(out, s->u.block.at[i], depth);
+        return;
+    }
+    const Stmt *body = NULL;
+    int deeper = 0;
+    indent(out, depth);
+    switch (s->kind) {
+    case ST_FOR:
+        print_for(out, s);
+        body = s->u.loop.body;
+        deeper = 1;
+        break;
+    case ST_LET:
+        sb_printf(out, "let %s = ", s->u.let.var->name);
+        ir_print(out, s->u.let.value);
+        body = s->u.let.body;
+        break;
+    case ST_ALLOC:
+        print_alloc(out, s->u.alloc.storage);
+        body = s->u.alloc.body;
+        break;
+    case ST_PRODUCE:
+        sb_puts(out, s->u.produce.is_consume ? "consume " : "produce ");
+        print_stage(out, s->u.produce.func, s->u.produce.stage);
+        body = s->u.produce.body;
+        deeper = 1;
+        break;
+    case ST_IF: print_if(out, s, depth); return;
+    case ST_STORE: print_store(out, s); break;
+    case ST_CHECK: print_check(out, s); break;
+    case ST_EVAL:
+        sb_puts(out, "eval ");
+        ir_print(out, s->u.eval.value);
+        break;
+    case ST_BLOCK: break;
+    }
+    sb_puts(out, "\n");
+    if (body) print_stmt(out, body, depth + deeper);
+}
+
+void st_print(StrBuf *out, const Stmt *s) {
+    if (s) print_stmt(out, s, 0);
+}

@@ -1,0 +1,235 @@
+/* stmt.c - building and rebuilding statements.
+ *
+ * Rebuilding shares what did not change: a pass that leaves a subtree alone returns the same pointer, so
+ * comparing pointers tells whether a pass did anything. */
+#include "lower/loops.h"
+
+#include <string.h>
+
+static Stmt *make(Arena *a, StmtKind kind) {
+    Stmt *s = ARENA_NEW(a, Stmt);
+    s->kind = kind;
+    return s;
+}
+
+static int flat_count(int n, Stmt *const *at) {
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        if (at[i]) count += at[i]->kind == ST_BLOCK ? at[i]->u.block.n : 1;
+    return count;
+}
+
+Stmt *st_block(Arena *a, int n, Stmt *const *at) {
+    int count = flat_count(n, at), k = 0;
+    if (count == 0) return NULL;
+    Stmt **flat = ARENA_ARRAY(a, Stmt *, count);
+    for (int i = 0; i < n; i++) {
+        if (!at[i]) continue;
+        if (at[i]->kind != ST_BLOCK) flat[k++] = at[i];
+        for (int j = 0; at[i]->kind == ST_BLOCK && j < at[i]->u.block.n; j++) flat[k++] = at[i]->u.block.at[j];
+    }
+    if (count == 1) return flat[0];
+    Stmt *s = make(a, ST_BLOCK);
+    s->u.block.n = count;
+    s->u.block.at = flat;
+    return s;
+}
+
+Stmt *st_for(Arena *a, const Sym *var, LoopKind kind, const Node *min, const Node *extent, Stmt *body) {
+    Stmt *s = make(a, ST_FOR);
+    s->u.loop.var = var;
+    s->u.loop.kind = kind;
+    s->u.loop.min = min;
+    s->u.loop.extent = extent;
+    s->u.loop.body = body;
+    return s;
+}
+
+Stmt *st_let(Arena *a, const Sym *var, const Node *value, Stmt *body) {
+    Stmt *s = make(a, ST_LET);
+    s->u.let.var = var;
+    s->u.let.value = value;
+    s->u.let.body = body;
+    return s;
+}
+
+Stmt *st_if(Arena *a, const Node *cond, Stmt *yes, Stmt *no) {
+    Stmt *s = make(a, ST_IF);
+    s->u.cond.cond = cond;
+    s->u.cond.yes = yes;
+    s->u.cond.no = no;
+    return s;
+}
+
+Stmt *st_store(Arena *a, Func *f, int rank, const Node *const *coord, int n, const Node *const *value) {
+    Stmt *s = make(a, ST_STORE);
+    s->u.store.func = f;
+    s->u.store.rank = rank;
+    s->u.store.n = n;
+    for (int d = 0; d < rank; d++) s->u.store.coord[d] = coord[d];
+    for (int i = 0; i < n; i++) s->u.store.value[i] = value[i];
+    return s;
+}
+
+Stmt *st_alloc(Arena *a, Storage *storage, Stmt *body) {
+    Stmt *s = make(a, ST_ALLOC);
+    s->u.alloc.storage = storage;
+    s->u.alloc.body = body;
+    s->line = storage->line;
+    return s;
+}
+
+Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body) {
+    Stmt *s = make(a, ST_PRODUCE);
+    s->u.produce.func = f;
+    s->u.produce.stage = stage;
+    s->u.produce.is_consume = is_consume;
+    s->u.produce.body = body;
+    return s;
+}
+
+/* ---- rebuilding ---- */
+
+static const Node *map_expr(StmtMap *m, const Node *e) {
+    return e && m->expr ? m->expr(m, e) : e;
+}
+
+Stmt *st_map(StmtMap *m, Stmt *s) {
+    if (!s) return NULL;
+    return m->stmt ? m->stmt(m, s) : st_map_kids(m, s);
+}
+
+static Stmt *map_block(StmtMap *m, Stmt *s) {
+    int n = s->u.block.n;
+    Stmt **now = NULL;
+    for (int i = 0; i < n; i++) {
+        Stmt *old = s->u.block.at[i], *kid = st_map(m, old);
+        if (kid != old && !now) {
+            now = ARENA_ARRAY(m->arena, Stmt *, n);
+            memcpy(now, s->u.block.at, sizeof *now * (size_t)n);
+        }
+        if (now) now[i] = kid;
+    }
+    return now ? st_block(m->arena, n, now) : s;
+}
+
+static Stmt *map_store(StmtMap *m, Stmt *s) {
+    Stmt now = *s;
+    for (int d = 0; d < s->u.store.rank; d++) now.u.store.coord[d] = map_expr(m, s->u.store.coord[d]);
+    for (int i = 0; i < s->u.store.n; i++) now.u.store.value[i] = map_expr(m, s->u.store.value[i]);
+    return memcmp(&now, s, sizeof now) ? arena_copy(m->arena, &now, sizeof now) : s;
+}
+
+/* The box of an allocation is made of expressions too.  A changed one is a copy: until flatten, accesses
+ * name the Func and find the allocation that encloses them, so two copies of a loop may own one each. */
+static Storage *map_storage(StmtMap *m, Storage *storage) {
+    Storage now = *storage;
+    for (int d = 0; d < storage->rank; d++) {
+        now.min[d] = map_expr(m, storage->min[d]);
+        now.extent[d] = map_expr(m, storage->extent[d]);
+        now.stride[d] = map_expr(m, storage->stride[d]);
+    }
+    return memcmp(&now, storage, sizeof now) ? arena_copy(m->arena, &now, sizeof now) : storage;
+}
+
+static Stmt *map_check(StmtMap *m, Stmt *s) {
+    Stmt now = *s;
+    now.u.check.cond = map_expr(m, s->u.check.cond);
+    for (int i = 0; i < s->u.check.n; i++) now.u.check.arg[i] = map_expr(m, s->u.check.arg[i]);
+    return memcmp(&now, s, sizeof now) ? arena_copy(m->arena, &now, sizeof now) : s;
+}
+
+/* One child of a copy; a parent whose only body vanished vanishes too. */
+#define REBUILD(body_field, body_now)                               \
+    do {                                                            \
+        if (!(body_now)) return NULL;                               \
+        if (!changed && (body_now) == s->u.body_field) return s;    \
+        Stmt *copy_ = arena_copy(m->arena, &now, sizeof now);       \
+        copy_->u.body_field = (body_now);                           \
+        return copy_;                                               \
+    } while (0)
+
+static Stmt *map_for(StmtMap *m, Stmt *s) {
+    Stmt now = *s;
+    now.u.loop.min = map_expr(m, s->u.loop.min);
+    now.u.loop.extent = map_expr(m, s->u.loop.extent);
+    bool changed = now.u.loop.min != s->u.loop.min || now.u.loop.extent != s->u.loop.extent;
+    Stmt *body = st_map(m, s->u.loop.body);
+    REBUILD(loop.body, body);
+}
+
+static Stmt *map_let(StmtMap *m, Stmt *s) {
+    Stmt now = *s;
+    now.u.let.value = map_expr(m, s->u.let.value);
+    bool changed = now.u.let.value != s->u.let.value;
+    Stmt *body = st_map(m, s->u.let.body);
+    REBUILD(let.body, body);
+}
+
+static Stmt *map_if(StmtMap *m, Stmt *s) {
+    Stmt now = *s;
+    now.u.cond.cond = map_expr(m, s->u.cond.cond);
+    now.u.cond.yes = st_map(m, s->u.cond.yes);
+    now.u.cond.no = st_map(m, s->u.cond.no);
+    if (!now.u.cond.yes && !now.u.cond.no) return NULL;
+    if (!now.u.cond.yes) { /* only the else is left */
+        now.u.cond.cond = ir_make1(m->ir, OP_LNOT, now.u.cond.cond);
+        now.u.cond.yes = now.u.cond.no;
+        now.u.cond.no = NULL;
+        now.u.cond.likely = false;
+    }
+    bool same = now.u.cond.cond == s->u.cond.cond && now.u.cond.yes == s->u.cond.yes && now.u.cond.no == s->u.cond.no;
+    return same ? s : arena_copy(m->arena, &now, sizeof now);
+}
+
+static Stmt *map_alloc(StmtMap *m, Stmt *s) {
+    Stmt now = *s;
+    now.u.alloc.storage = map_storage(m, s->u.alloc.storage);
+    bool changed = now.u.alloc.storage != s->u.alloc.storage;
+    Stmt *body = st_map(m, s->u.alloc.body);
+    REBUILD(alloc.body, body);
+}
+
+static Stmt *map_produce(StmtMap *m, Stmt *s) {
+    Stmt now = *s;
+    bool changed = false;
+    Stmt *body = st_map(m, s->u.produce.body);
+    REBUILD(produce.body, body);
+}
+
+static Stmt *map_eval(StmtMap *m, Stmt *s) {
+    const Node *value = map_expr(m, s->u.eval.value);
+    if (value == s->u.eval.value) return s;
+    Stmt *copy = arena_copy(m->arena, s, sizeof *s);
+    copy->u.eval.value = value;
+    return copy;
+}
+
+Stmt *st_map_kids(StmtMap *m, Stmt *s) {
+    switch (s->kind) {
+    case ST_BLOCK: return map_block(m, s);
+    case ST_FOR: return map_for(m, s);
+    case ST_LET: return map_let(m, s);
+    case ST_IF: return map_if(m, s);
+    case ST_STORE: return map_store(m, s);
+    case ST_ALLOC: return map_alloc(m, s);
+    case ST_PRODUCE: return map_produce(m, s);
+    case ST_CHECK: return map_check(m, s);
+    case ST_EVAL: return map_eval(m, s);
+    }
+    return s;
+}
+
+/* ---- substitution ---- */
+
+static const Node *substitute_expr(StmtMap *m, const Node *e) {
+    return ir_substitute(m->ir, e, m->user);
+}
+
+Stmt *st_substitute(Arena *a, Interner *I, Stmt *s, const Sym *var, const Node *value) {
+    PtrMap map;
+    pm_init(&map, a);
+    pm_put(&map, var, (void *)(uintptr_t)value);
+    StmtMap m = { .arena = a, .ir = I, .expr = substitute_expr, .user = &map };
+    return st_map(&m, s);
+}

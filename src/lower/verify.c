@@ -1,0 +1,131 @@
+/* verify.c - what must hold between passes: every variable is bound where it is used, every access finds
+ * memory, indices are of index type.  A violation is a fault of lowering, never of the user. */
+#include "lower/loops.h"
+
+typedef struct {
+    Program *p;
+    const char *pass;
+    Arena scratch;
+    PtrMap bound;   /* Sym -> number of enclosing statements that bind it */
+    PtrMap stored;  /* Func -> number of enclosing allocations, and external buffers */
+    PtrMap memory;  /* Storage, the same */
+} Verify;
+
+static _Noreturn void broken(Verify *v, const char *what, const char *name) {
+    Fault *f = v->p->arena->fault;
+    const char *text = arena_printf(v->p->arena, "after %s: %s %s", v->pass, what, name);
+    arena_free(&v->scratch);
+    fault_raise(f, ERR_INTERNAL, NULL, __FILE__, __LINE__, text);
+}
+
+static void add(PtrMap *m, const void *key, intptr_t by) {
+    pm_put(m, key, (void *)((intptr_t)pm_get(m, key) + by));
+}
+
+static void visit_node(void *user, const Node *e) {
+    Verify *v = user;
+    if (e->op == OP_VAR) {
+        SymKind k = e->u.sym->kind;
+        if (k == SYM_VAR || k == SYM_RVAR) broken(v, "variable of the algorithm left:", e->u.sym->name);
+        if ((k == SYM_LOOP || k == SYM_LET) && !pm_get(&v->bound, e->u.sym))
+            broken(v, "unbound variable", e->u.sym->name);
+    } else if (e->op == OP_ACCESS) {
+        if (v->p->flat) broken(v, "access left after flatten:", e->u.func->name);
+        if (!pm_get(&v->stored, e->u.func)) broken(v, "access without memory:", e->u.func->name);
+        if (e->n != e->u.func->rank) broken(v, "access of another rank:", e->u.func->name);
+    } else if (e->op == OP_LOAD) {
+        if (!pm_get(&v->memory, e->u.storage)) broken(v, "load without memory:", e->u.storage->name);
+    } else if (e->op == OP_POISON || ir_ops[e->op].cls == CLASS_DERIVED || ir_ops[e->op].cls == CLASS_CANON) {
+        broken(v, "operator that is not canonical:", ir_ops[e->op].name);
+    }
+}
+
+static void check_expr(Verify *v, const Node *e) {
+    if (!e) broken(v, "missing expression", "");
+    if (!ir_is_const(e)) ir_visit(&v->scratch, e, visit_node, v);
+}
+
+static void check_index(Verify *v, const Node *e) {
+    check_expr(v, e);
+    if (e->type != MLC_INDEX) broken(v, "index of another type:", mlc_type_name((mlc_type)e->type));
+}
+
+static void check_stmt(Verify *v, const Stmt *s);
+
+static void check_bound(Verify *v, const Sym *var, const Stmt *body) {
+    if (!body) broken(v, "empty scope of", var->name);
+    add(&v->bound, var, 1);
+    check_stmt(v, body);
+    add(&v->bound, var, -1);
+}
+
+static void check_store(Verify *v, const Stmt *s) {
+    const Func *f = s->u.store.func;
+    if (!pm_get(&v->stored, f)) broken(v, "store without memory:", f->name);
+    if (v->p->flat && !s->u.store.storage) broken(v, "store not flattened:", f->name);
+    for (int d = 0; d < s->u.store.rank; d++) check_index(v, s->u.store.coord[d]);
+    for (int i = 0; i < s->u.store.n; i++) {
+        check_expr(v, s->u.store.value[i]);
+        if (s->u.store.value[i]->type != f->type[i]) broken(v, "store of another type:", f->name);
+    }
+}
+
+static void check_alloc(Verify *v, const Stmt *s) {
+    Storage *t = s->u.alloc.storage;
+    for (int d = 0; d < t->rank; d++) {
+        check_index(v, t->min[d]);
+        check_index(v, t->extent[d]);
+    }
+    add(&v->stored, t->func, 1);
+    add(&v->memory, t, 1);
+    check_stmt(v, s->u.alloc.body);
+    add(&v->stored, t->func, -1);
+    add(&v->memory, t, -1);
+}
+
+static void check_stmt(Verify *v, const Stmt *s) {
+    if (!s) broken(v, "missing statement", "");
+    switch (s->kind) {
+    case ST_BLOCK:
+        for (int i = 0; i < s->u.block.n; i++) check_stmt(v, s->u.block.at[i]);
+        break;
+    case ST_FOR:
+        check_index(v, s->u.loop.min);
+        check_index(v, s->u.loop.extent);
+        check_bound(v, s->u.loop.var, s->u.loop.body);
+        break;
+    case ST_LET:
+        check_expr(v, s->u.let.value);
+        if (s->u.let.value->type != s->u.let.var->type) broken(v, "let of another type:", s->u.let.var->name);
+        check_bound(v, s->u.let.var, s->u.let.body);
+        break;
+    case ST_IF:
+        check_expr(v, s->u.cond.cond);
+        if (s->u.cond.cond->type != MLC_BOOL) broken(v, "condition that is no bool", "");
+        check_stmt(v, s->u.cond.yes);
+        if (s->u.cond.no) check_stmt(v, s->u.cond.no);
+        break;
+    case ST_STORE: check_store(v, s); break;
+    case ST_ALLOC: check_alloc(v, s); break;
+    case ST_PRODUCE: check_stmt(v, s->u.produce.body); break;
+    case ST_CHECK:
+        check_expr(v, s->u.check.cond);
+        for (int i = 0; i < s->u.check.n; i++) check_index(v, s->u.check.arg[i]);
+        break;
+    case ST_EVAL: check_expr(v, s->u.eval.value); break;
+    }
+}
+
+void st_verify(Program *p, const char *after_pass) {
+    Verify v = { .p = p, .pass = after_pass };
+    arena_init(&v.scratch, &p->arena->hook, p->arena->fault);
+    pm_init(&v.bound, &v.scratch);
+    pm_init(&v.stored, &v.scratch);
+    pm_init(&v.memory, &v.scratch);
+    for (int i = 0; i < p->external.n; i++) {
+        add(&v.stored, p->external.at[i]->func, 1);
+        add(&v.memory, p->external.at[i], 1);
+    }
+    if (p->body) check_stmt(&v, p->body);
+    arena_free(&v.scratch);
+}
