@@ -1,0 +1,162 @@
+/* resolve.c - applying a plan: from lines to one schedule a Func and a stage.
+ *
+ * Resolution knows names, definitions and order, but no boxes: what depends on boxes (does a level enclose
+ * every use, is an extent long enough for a shifted tail) is checked where lowering infers them. */
+#include "schedule/resolve.h"
+
+#include <string.h>
+
+static FuncSched *new_sched(Resolve *r, Func *f) {
+    FuncSched *fs = ARENA_NEW(r->arena, FuncSched);
+    fs->func = f;
+    for (int i = 0; i < f->def.n; i++) {
+        StageSched st = { .func = f, .index = i, .def = f->def.at[i] };
+        sch_first_loops(r, &st);
+        VEC_PUSH(r->arena, &fs->stage, st);
+    }
+    return fs;
+}
+
+static bool is_output(const Schedule *s, const Func *f) {
+    for (int i = 0; i < s->n_outputs; i++)
+        if (s->output[i] == f) return true;
+    return false;
+}
+
+/* ---- placement ---- */
+
+/* The level that compute_at or store_at names: the consumer must be computed in loops, and have this one. */
+static Level level_at(Resolve *r, const PlanLine *line) {
+    Func *at = line->d.at.f;
+    const Sym *v = (const Sym *)line->d.v[0].sym;
+    Place place = sch_place(r->arena, line);
+    FuncSched *fs = at ? pm_get(&r->s->sched, at) : NULL;
+    if (!fs) fault_raise(r->fault, ERR_AT_NOT_USED, &place, at ? at->name : "?", line->func->name);
+    if (at == line->func) fault_raise(r->fault, ERR_AT_ITSELF, &place, at->name);
+    if (line->d.at_stage >= fs->stage.n)
+        fault_raise(r->fault, ERR_NO_STAGE, &place, at->name, fs->stage.n - 1, line->d.at_stage - 1);
+    return (Level){ .kind = AT_LOOP, .func = at, .stage = line->d.at_stage, .loop = v ? v->name : "?", .line = line };
+}
+
+static void apply_placement(Resolve *r, FuncSched *fs, const PlanLine *line) {
+    Place place = sch_place(r->arena, line);
+    mlc_directive_kind kind = line->d.kind;
+    if (is_output(r->s, fs->func) && kind != MLC_COMPUTE_ROOT && kind != MLC_STORE_ROOT)
+        fault_raise(r->fault, ERR_PLACE_OUTPUT, &place, fs->func->name);
+    switch (kind) {
+    case MLC_COMPUTE_ROOT: fs->compute = (Level){ .kind = AT_ROOT, .line = line }; break;
+    case MLC_COMPUTE_AT: fs->compute = level_at(r, line); break;
+    case MLC_COMPUTE_INLINE:
+        if (fs->stage.n > 1) fault_raise(r->fault, ERR_INLINE_UPDATES, &place, fs->func->name);
+        fs->compute = (Level){ .kind = AT_INLINE, .line = line };
+        break;
+    case MLC_STORE_ROOT: fs->store = (Level){ .kind = AT_ROOT, .line = line }; break;
+    default: fs->store = level_at(r, line); break;
+    }
+}
+
+static void apply_bound(Resolve *r, FuncSched *fs, const PlanLine *line) {
+    const Sym *v = (const Sym *)line->d.v[0].sym;
+    Place place = sch_place(r->arena, line);
+    Func *f = fs->func;
+    for (int d = 0; d < f->rank; d++) {
+        if (!v || strcmp(f->arg[d]->name, v->name)) continue;
+        if (line->d.k[1] < 1) fault_raise(r->fault, ERR_BAD_FACTOR, &place, (long long)line->d.k[1]);
+        fs->bound[d].has = true;
+        fs->bound[d].min = ir_idx(r->ir, line->d.k[0]);
+        fs->bound[d].extent = ir_idx(r->ir, line->d.k[1]);
+        fs->bound[d].line = line;
+        return;
+    }
+    fault_raise(r->fault, ERR_NO_DIMENSION, &place, f->name, v ? v->name : "?");
+}
+
+static void apply_line(Resolve *r, const PlanLine *line) {
+    Place place = sch_place(r->arena, line);
+    if (line->func->is_input) fault_raise(r->fault, ERR_SCHEDULE_INPUT, &place, line->func->name);
+    FuncSched *fs = pm_get(&r->s->sched, line->func);
+    if (!fs) return; /* a plan may serve several programs: this one does not need the Func */
+    if (line->stage < 0 || line->stage >= fs->stage.n)
+        fault_raise(r->fault, ERR_NO_STAGE, &place, fs->func->name, fs->stage.n - 1, line->stage - 1);
+    switch (line->d.kind) {
+    case MLC_COMPUTE_ROOT: case MLC_COMPUTE_AT: case MLC_COMPUTE_INLINE: case MLC_STORE_ROOT: case MLC_STORE_AT:
+        apply_placement(r, fs, line);
+        break;
+    case MLC_BOUND: apply_bound(r, fs, line); break;
+    case MLC_ESTIMATE: break; /* for tuners alone */
+    default: sch_loop_directive(r, &fs->stage.at[line->stage], line); break;
+    }
+}
+
+/* ---- defaults, and what only the whole plan shows ---- */
+
+static const PlanLine *first_loop_line(const struct mlc_plan *plan, const Func *f) {
+    for (int i = 0; i < plan->line.n; i++) {
+        mlc_directive_kind k = plan->line.at[i].d.kind;
+        if (plan->line.at[i].func == f && (k < MLC_COMPUTE_ROOT || k == MLC_BOUND)) return &plan->line.at[i];
+    }
+    return NULL;
+}
+
+/* A Func without a placement: outputs are root, a Func with updates goes where lowering finds its only
+ * consumer (AT_LOOP without a Func), the others are inlined. */
+static void fill_defaults(Resolve *r, FuncSched *fs) {
+    Func *f = fs->func;
+    bool placed = fs->compute.line != NULL;
+    if (is_output(r->s, f)) {
+        fs->compute.kind = AT_ROOT;
+        if (!fs->store.line) fs->store = fs->compute;
+        return;
+    }
+    if (!placed && fs->stage.n > 1) fs->compute.kind = AT_LOOP;
+    if (fs->store.line && (!placed || fs->compute.kind == AT_INLINE)) {
+        Place place = sch_place(r->arena, fs->store.line);
+        fault_raise(r->fault, ERR_STORE_WITHOUT_COMPUTE, &place, f->name);
+    }
+    if (!fs->store.line) fs->store = fs->compute;
+    const PlanLine *line = fs->compute.kind == AT_INLINE ? first_loop_line(r->s->plan, f) : NULL;
+    if (line) {
+        Place place = sch_place(r->arena, line);
+        fault_raise(r->fault, ERR_INLINE_LOOPS, &place, f->name);
+    }
+}
+
+/* The consumer of a level must have the loop, in the stage asked for or in any. */
+static void check_level(Resolve *r, const Level *at) {
+    if (at->kind != AT_LOOP || !at->func) return;
+    Place place = sch_place(r->arena, at->line);
+    FuncSched *fs = pm_get(&r->s->sched, at->func);
+    if (fs->compute.kind == AT_INLINE) fault_raise(r->fault, ERR_AT_INLINED, &place, at->func->name);
+    for (int i = 0; i < fs->stage.n; i++)
+        if ((at->stage < 0 || at->stage == i) && sch_find_loop(&fs->stage.at[i], at->loop)) return;
+    int stage = at->stage < 0 ? 0 : at->stage;
+    fault_raise(r->fault, ERR_NO_LOOP, &place, at->loop, sch_stage_name(r->arena, at->func, stage),
+                sch_loop_names(r->arena, &fs->stage.at[stage]));
+}
+
+Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *outputs, int n) {
+    Schedule *s = ARENA_NEW(I->arena, Schedule);
+    Resolve r = { .ir = I, .arena = I->arena, .fault = I->fault, .s = s };
+    s->ctx = plan->ctx;
+    s->arena = I->arena;
+    s->plan = plan;
+    if (n < 1 || n > (int)(sizeof s->output / sizeof *s->output)) fault_raise(r.fault, ERR_OUTPUT_COUNT, NULL, n);
+    for (int i = 0; i < n; i++) s->output[i] = outputs[i];
+    s->n_outputs = n;
+    s->order = alg_order(I->arena, outputs, n);
+    pm_init(&s->sched, I->arena);
+    for (int i = 0; i < s->order.n; i++)
+        if (!s->order.at[i]->is_input) pm_put(&s->sched, s->order.at[i], new_sched(&r, s->order.at[i]));
+    for (int i = 0; i < plan->line.n; i++) apply_line(&r, &plan->line.at[i]);
+    for (int i = 0; i < s->order.n; i++) {
+        FuncSched *fs = pm_get(&s->sched, s->order.at[i]);
+        if (fs) fill_defaults(&r, fs);
+    }
+    for (int i = 0; i < s->order.n; i++) {
+        FuncSched *fs = pm_get(&s->sched, s->order.at[i]);
+        if (!fs) continue;
+        check_level(&r, &fs->compute);
+        check_level(&r, &fs->store);
+    }
+    return s;
+}

@@ -1,0 +1,28 @@
+/* resolve.h - what the files that resolve a plan share. */
+#ifndef RESOLVE_H
+#define RESOLVE_H
+
+#include "schedule/schedule.h"
+
+typedef struct {
+    Interner *ir;
+    Arena *arena;
+    Fault *fault;
+    Schedule *s;
+} Resolve;
+
+/* race.c: may the iterations of r run in any order, at once?  And may the points of `def` be applied in
+ * any order, one at a time? */
+bool sch_rvar_is_pure(Arena *scratch, const Func *f, const Def *def, const Sym *r);
+bool sch_order_is_free(Arena *scratch, const Func *f, const Def *def);
+
+/* resolve_loops.c: the loops of one stage before any directive, and a directive applied to them. */
+void sch_first_loops(Resolve *r, StageSched *st);
+void sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line);
+
+/* "C" or "C.u0". */
+const char *sch_stage_name(Arena *a, const Func *f, int stage);
+const char *sch_loop_names(Arena *a, const StageSched *st); /* "xi, xo, y" for messages */
+Dim *sch_find_loop(const StageSched *st, const char *name);
+
+#endif

@@ -1,0 +1,274 @@
+/* resolve_loops.c - the loops of a stage, and the directives that split, join, order and mark them.
+ *
+ * dim[] is the loop nest, innermost first.  Each split stays in split[] in order of application; lowering
+ * reads that list forwards for extents and backwards for values, so a directive may keep a name for a new
+ * loop (vectorize(x, 8) leaves x as the outer loop). */
+#include "schedule/resolve.h"
+
+#include <string.h>
+
+static const char *const kind_name[] = { "serial", "parallel", "vector", "unrolled" };
+
+const char *sch_stage_name(Arena *a, const Func *f, int stage) {
+    return stage == 0 ? f->name : arena_printf(a, "%s.u%d", f->name, stage - 1);
+}
+
+const char *sch_loop_names(Arena *a, const StageSched *st) {
+    StrBuf b;
+    sb_init(&b, a);
+    for (int i = 0; i < st->dim.n; i++) sb_printf(&b, "%s%s", i ? ", " : "", st->dim.at[i].name);
+    return st->dim.n ? b.at : "none";
+}
+
+static int find(const StageSched *st, const char *name) {
+    for (int i = 0; i < st->dim.n; i++)
+        if (!strcmp(st->dim.at[i].name, name)) return i;
+    return -1;
+}
+
+Dim *sch_find_loop(const StageSched *st, const char *name) {
+    int i = find(st, name);
+    return i < 0 ? NULL : &st->dim.at[i];
+}
+
+void sch_first_loops(Resolve *r, StageSched *st) {
+    const Def *def = st->def;
+    for (int i = 0; def->rdom && i < def->rdom->n; i++) {
+        const Sym *v = def->rdom->var[i];
+        bool pure = sch_rvar_is_pure(r->arena, st->func, def, v);
+        Dim d = { .name = v->name, .is_rvar = !pure, .is_pure = pure };
+        VEC_PUSH(r->arena, &st->dim, d);
+    }
+    for (int i = 0; i < def->rank; i++) {
+        const Node *c = def->coord[i];
+        if (c->op != OP_VAR || c->u.sym->kind != SYM_VAR) continue;
+        Dim d = { .name = c->u.sym->name, .is_pure = true };
+        VEC_PUSH(r->arena, &st->dim, d);
+    }
+}
+
+/* ---- finding and naming ---- */
+
+static int need(Resolve *r, const StageSched *st, const PlanLine *line, int k) {
+    const Sym *v = (const Sym *)line->d.v[k].sym;
+    int i = v ? find(st, v->name) : -1;
+    if (i >= 0) return i;
+    Place place = sch_place(r->arena, line);
+    fault_raise(r->fault, ERR_NO_LOOP, &place, v ? v->name : "?", sch_stage_name(r->arena, st->func, st->index),
+                sch_loop_names(r->arena, st));
+}
+
+/* A loop that a split or a fuse takes apart must not be marked yet: its pieces would not know what of the
+ * mark is theirs. */
+static void need_serial(Resolve *r, const Dim *d, const PlanLine *line) {
+    if (d->kind == LOOP_SERIAL) return;
+    Place place = sch_place(r->arena, line);
+    fault_raise(r->fault, ERR_LOOP_MARKED, &place, d->name, kind_name[d->kind]);
+}
+
+/* The name of a new loop, which no other loop than the replaced ones may have. */
+static const char *new_name(Resolve *r, const StageSched *st, const PlanLine *line, int k, int old1, int old2) {
+    const Sym *v = (const Sym *)line->d.v[k].sym;
+    const char *name = v ? v->name : "?";
+    int i = find(st, name);
+    if (i < 0 || i == old1 || i == old2) return name;
+    Place place = sch_place(r->arena, line);
+    fault_raise(r->fault, ERR_LOOP_NAME_USED, &place, name, sch_stage_name(r->arena, st->func, st->index));
+}
+
+static void insert_dim(Resolve *r, StageSched *st, int at, Dim d) {
+    VEC_PUSH(r->arena, &st->dim, d);
+    memmove(&st->dim.at[at + 1], &st->dim.at[at], sizeof d * (size_t)(st->dim.n - 1 - at));
+    st->dim.at[at] = d;
+}
+
+static void remove_dim(StageSched *st, int at) {
+    memmove(&st->dim.at[at], &st->dim.at[at + 1], sizeof *st->dim.at * (size_t)(st->dim.n - 1 - at));
+    st->dim.n--;
+}
+
+/* ---- split and fuse ---- */
+
+/* Does the loop, or a loop it was made from, stem from an RVar of the stage? */
+static bool stems_from_rvar(const StageSched *st, const char *name) {
+    const RDom *dom = st->def->rdom;
+    const char *at[64] = { name };
+    int n = 1;
+    for (int i = st->split.n - 1; i >= 0; i--) {
+        const Split *s = &st->split.at[i];
+        for (int j = 0; j < n; j++) {
+            bool piece = s->kind == SPLIT_SPLIT && (!strcmp(at[j], s->outer) || !strcmp(at[j], s->inner));
+            if (piece) at[j] = s->old;
+            if (s->kind == SPLIT_FUSE && !strcmp(at[j], s->old)) {
+                at[j] = s->outer;
+                if (n < 64) at[n++] = s->inner;
+                break;
+            }
+        }
+    }
+    for (int j = 0; j < n; j++)
+        for (int i = 0; dom && i < dom->n; i++)
+            if (!strcmp(dom->var[i]->name, at[j])) return true;
+    return false;
+}
+
+static void check_tail(Resolve *r, const StageSched *st, const PlanLine *line, const char *old, bool rvar) {
+    mlc_tail tail = line->d.tail;
+    Place place = sch_place(r->arena, line);
+    if (tail >= MLC_TAIL_COUNT) fault_raise(r->fault, ERR_BAD_TAIL, &place, (int)tail);
+    if (rvar && (tail == MLC_TAIL_SHIFT || tail == MLC_TAIL_ROUND))
+        fault_raise(r->fault, ERR_TAIL_RVAR, &place, old, tail == MLC_TAIL_SHIFT ? "again" : "past its end");
+    if (tail == MLC_TAIL_SHIFT && st->index > 0)
+        fault_raise(r->fault, ERR_TAIL_UPDATE, &place, sch_stage_name(r->arena, st->func, st->index));
+}
+
+static void split(Resolve *r, StageSched *st, const PlanLine *line, int at, const char *outer, const char *inner,
+                  int64_t factor) {
+    Place place = sch_place(r->arena, line);
+    if (factor < 1) fault_raise(r->fault, ERR_BAD_FACTOR, &place, (long long)factor);
+    if (!strcmp(outer, inner)) fault_raise(r->fault, ERR_LOOP_NAME_USED, &place, inner, "the same directive");
+    Dim old = st->dim.at[at];
+    need_serial(r, &old, line);
+    bool rvar = stems_from_rvar(st, old.name);
+    check_tail(r, st, line, old.name, rvar);
+    Split s = { .kind = SPLIT_SPLIT, .old = old.name, .outer = outer, .inner = inner, .factor = factor,
+                .tail = line->d.tail, .exact = rvar || st->index > 0, .line = line };
+    VEC_PUSH(r->arena, &st->split, s);
+    old.line = line;
+    st->dim.at[at] = old;
+    st->dim.at[at].name = inner;
+    insert_dim(r, st, at + 1, old);
+    st->dim.at[at + 1].name = outer;
+}
+
+static void apply_split(Resolve *r, StageSched *st, const PlanLine *line) {
+    int at = need(r, st, line, 0);
+    split(r, st, line, at, new_name(r, st, line, 1, at, at), new_name(r, st, line, 2, at, at), line->d.k[0]);
+}
+
+static int impure_order(const StageSched *st, const char **names);
+static void check_order(Resolve *r, const StageSched *st, const PlanLine *line, int n, const char *const *before);
+
+/* fuse(inner, outer, fused): outer is first moved next to inner. */
+static void apply_fuse(Resolve *r, StageSched *st, const PlanLine *line) {
+    int in = need(r, st, line, 0), out = need(r, st, line, 1);
+    Place place = sch_place(r->arena, line);
+    if (in == out) fault_raise(r->fault, ERR_LOOP_TWICE, &place, st->dim.at[in].name);
+    need_serial(r, &st->dim.at[in], line);
+    need_serial(r, &st->dim.at[out], line);
+    const char *name = new_name(r, st, line, 2, in, out), *before[MAX_RANK * 8];
+    int n = impure_order(st, before);
+    Dim a = st->dim.at[in], b = st->dim.at[out];
+    remove_dim(st, out);
+    insert_dim(r, st, out < in ? in : in + 1, b);
+    check_order(r, st, line, n, before);
+    in = find(st, a.name);
+    Split s = { .kind = SPLIT_FUSE, .old = name, .outer = b.name, .inner = a.name, .line = line };
+    VEC_PUSH(r->arena, &st->split, s);
+    remove_dim(st, in + 1);
+    st->dim.at[in] = (Dim){ .name = name, .is_rvar = a.is_rvar || b.is_rvar, .is_pure = a.is_pure && b.is_pure,
+                            .line = line };
+}
+
+/* ---- order ---- */
+
+static int impure_order(const StageSched *st, const char **names) {
+    int n = 0;
+    for (int i = 0; i < st->dim.n && n < MAX_RANK * 8; i++)
+        if (st->dim.at[i].is_rvar) names[n++] = st->dim.at[i].name;
+    return n;
+}
+
+static void check_order(Resolve *r, const StageSched *st, const PlanLine *line, int n, const char *const *before) {
+    const char *after[MAX_RANK * 8];
+    impure_order(st, after);
+    for (int i = 0; i < n; i++) {
+        if (!strcmp(before[i], after[i]) || sch_order_is_free(r->arena, st->func, st->def)) continue;
+        Place place = sch_place(r->arena, line);
+        fault_raise(r->fault, ERR_ORDER_RVAR, &place, before[i], after[i],
+                    sch_stage_name(r->arena, st->func, st->index));
+    }
+}
+
+/* The named loops take the places they held together, innermost first. */
+static void reorder(Resolve *r, StageSched *st, const PlanLine *line, int n, const int *at) {
+    const char *before[MAX_RANK * 8];
+    int impure = impure_order(st, before), count = st->dim.n;
+    bool *moved = ARENA_ARRAY(r->arena, bool, count);
+    Dim *old = arena_copy(r->arena, st->dim.at, sizeof *old * (size_t)count);
+    for (int i = 0; i < n; i++) {
+        if (moved[at[i]]) {
+            Place place = sch_place(r->arena, line);
+            fault_raise(r->fault, ERR_LOOP_TWICE, &place, old[at[i]].name);
+        }
+        moved[at[i]] = true;
+    }
+    for (int i = 0, k = 0; i < count; i++)
+        if (moved[i]) st->dim.at[i] = old[at[k++]];
+    check_order(r, st, line, impure, before);
+}
+
+static void apply_reorder(Resolve *r, StageSched *st, const PlanLine *line) {
+    int at[8], n = line->d.n < 8 ? line->d.n : 8;
+    for (int i = 0; i < n; i++) at[i] = need(r, st, line, i);
+    reorder(r, st, line, n, at);
+}
+
+/* tile(x, y, xo, yo, xi, yi, fx, fy): two splits, and the order xi, yi, xo, yo. */
+static void apply_tile(Resolve *r, StageSched *st, const PlanLine *line) {
+    int x = need(r, st, line, 0), y = need(r, st, line, 1);
+    Place place = sch_place(r->arena, line);
+    if (x == y) fault_raise(r->fault, ERR_LOOP_TWICE, &place, st->dim.at[x].name);
+    split(r, st, line, x, new_name(r, st, line, 2, x, y), new_name(r, st, line, 4, x, y), line->d.k[0]);
+    y = need(r, st, line, 1);
+    split(r, st, line, y, new_name(r, st, line, 3, y, y), new_name(r, st, line, 5, y, y), line->d.k[1]);
+    int at[4] = { need(r, st, line, 4), need(r, st, line, 5), need(r, st, line, 2), need(r, st, line, 3) };
+    reorder(r, st, line, 4, at);
+}
+
+/* ---- marks ---- */
+
+static void check_mark(Resolve *r, const StageSched *st, const Dim *d, LoopKind kind, const PlanLine *line) {
+    if (kind == LOOP_SERIAL) return;
+    need_serial(r, d, line);
+    Place place = sch_place(r->arena, line);
+    if (!d->is_pure && kind != LOOP_UNROLL)
+        fault_raise(r->fault, ERR_RACE, &place, d->name, sch_stage_name(r->arena, st->func, st->index));
+    for (int i = 0; kind == LOOP_VECTOR && i < st->dim.n; i++)
+        if (st->dim.at[i].kind == LOOP_VECTOR)
+            fault_raise(r->fault, ERR_VECTOR_TWICE, &place, st->dim.at[i].name,
+                        sch_stage_name(r->arena, st->func, st->index));
+}
+
+/* mark(v) or mark(v, n): the latter splits first; v stays the name of the outer loop. */
+static void apply_mark(Resolve *r, StageSched *st, const PlanLine *line, LoopKind kind, const char *suffix) {
+    int at = need(r, st, line, 0);
+    Place place = sch_place(r->arena, line);
+    if (line->d.k[0] < 0) fault_raise(r->fault, ERR_BAD_FACTOR, &place, (long long)line->d.k[0]);
+    if (line->d.k[0] > 0 && kind != LOOP_SERIAL) {
+        const char *name = st->dim.at[at].name, *inner = arena_printf(r->arena, "%s$%s", name, suffix);
+        for (int i = 1; find(st, inner) >= 0; i++) inner = arena_printf(r->arena, "%s$%s%d", name, suffix, i);
+        check_mark(r, st, &st->dim.at[at], kind, line);
+        split(r, st, line, at, name, inner, line->d.k[0]);
+        if (kind == LOOP_PARALLEL) at++;
+    } else {
+        check_mark(r, st, &st->dim.at[at], kind, line);
+    }
+    st->dim.at[at].kind = kind;
+    st->dim.at[at].line = line;
+}
+
+void sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
+    switch (line->d.kind) {
+    case MLC_SPLIT: apply_split(r, st, line); break;
+    case MLC_FUSE: apply_fuse(r, st, line); break;
+    case MLC_TILE: apply_tile(r, st, line); break;
+    case MLC_REORDER: apply_reorder(r, st, line); break;
+    case MLC_SERIAL: apply_mark(r, st, line, LOOP_SERIAL, "s"); break;
+    case MLC_PARALLEL: apply_mark(r, st, line, LOOP_PARALLEL, "p"); break;
+    case MLC_VECTORIZE: apply_mark(r, st, line, LOOP_VECTOR, "v"); break;
+    case MLC_UNROLL: apply_mark(r, st, line, LOOP_UNROLL, "u"); break;
+    default: BUG(r->fault, "a directive that is not about loops");
+    }
+    st->touched = true;
+}
