@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* More points than this in one box cannot be meant for an interpreter; it stops endless growth too. */
-static const int64_t LARGEST = (int64_t)1 << 31;
+static const int64_t LARGEST = (int64_t)1 << 28;
 
 int64_t points_of(Oracle *o, const Func *f, int rank, const int64_t *extent) {
     int64_t n = 1;
