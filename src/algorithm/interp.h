@@ -4,13 +4,13 @@
 #define INTERP_H
 
 #include "algorithm/algorithm.h"
+#include "ir/effect.h"
 #include <mlc/runtime.h>
 
 /* What is known about a value.  GARBAGE stems from `undef`; UNKNOWN waits for a point not computed yet. */
 typedef enum { KNOWN, GARBAGE, UNKNOWN } State;
 
 typedef struct Realised Realised;
-typedef struct ExternCall ExternCall;
 
 /* One distinct node of a stage; its value lives in the slot of the same number. */
 typedef struct {

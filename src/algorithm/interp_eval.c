@@ -5,16 +5,6 @@
  * operand of select included, because that is what the language says. */
 #include "interp.h"
 
-#include <ffi.h>
-#include <inttypes.h>
-#include <string.h>
-
-struct ExternCall {
-    const Extern *ext;
-    ffi_cif cif;
-    ffi_type *type[8];
-};
-
 Place eval_place(Oracle *o, const Func *f, const Stage *s) {
     mlc_loc loc = s ? s->def->loc : f->loc;
     return (Place){ .loc = loc, .object = arena_printf(o->arena, "interpret %s", f->name) };
@@ -34,32 +24,6 @@ static int slot_of(struct builder *b, const Node *e) {
     return (int)(intptr_t)pm_get(&b->slot, e) - 1;
 }
 
-static ffi_type *ffi_of(mlc_type t) {
-    switch (t) {
-    case MLC_BOOL: case MLC_U8: return &ffi_type_uint8;
-    case MLC_I8: return &ffi_type_sint8;
-    case MLC_I16: return &ffi_type_sint16;
-    case MLC_I32: return &ffi_type_sint32;
-    case MLC_U16: return &ffi_type_uint16;
-    case MLC_U32: return &ffi_type_uint32;
-    case MLC_U64: return &ffi_type_uint64;
-    case MLC_F32: return &ffi_type_float;
-    case MLC_F64: return &ffi_type_double;
-    case MLC_I64: case MLC_INDEX: return &ffi_type_sint64;
-    default: return NULL; /* halves cannot be passed to C */
-    }
-}
-
-static ExternCall *prepare_call(Oracle *o, const Extern *ext) {
-    ExternCall *c = ARENA_NEW(o->arena, ExternCall);
-    c->ext = ext;
-    for (int i = 0; i < ext->n; i++) CHECK(o->fault, (c->type[i] = ffi_of(ext->arg[i])) != NULL);
-    ffi_type *result = ffi_of(ext->result);
-    CHECK(o->fault, result != NULL);
-    CHECK(o->fault, ffi_prep_cif(&c->cif, FFI_DEFAULT_ABI, (unsigned)ext->n, result, c->type) == FFI_OK);
-    return c;
-}
-
 static void visit(void *user, const Node *e) {
     struct builder *b = user;
     Oracle *o = b->o;
@@ -67,7 +31,7 @@ static void visit(void *user, const Node *e) {
     Step step = { .e = e, .kid = ARENA_ARRAY(o->arena, int, e->n) };
     for (int i = 0; i < e->n; i++) step.kid[i] = slot_of(b, e->kid[i]);
     if (e->op == OP_ACCESS) step.from = pm_get(&o->real, e->u.func);
-    if (e->op == OP_EXTERN) step.call = prepare_call(o, e->u.ext);
+    if (e->op == OP_EXTERN) step.call = effect_prepare(o->arena, e->u.ext);
     CHECK(o->fault, e->op != OP_ACCESS || step.from);
     CHECK(o->fault, e->op != OP_POISON && e->op != OP_LOAD && ir_ops[e->op].cls != CLASS_DERIVED);
     VEC_PUSH(o->arena, &b->step, step);
@@ -242,17 +206,10 @@ static void run_access(Oracle *o, Realised *self, Stage *s, int i, bool demand) 
 }
 
 static void run_extern(Stage *s, int i) {
-    ExternCall *c = s->step[i].call;
-    union { ffi_arg word; float f; double d; int64_t i; unsigned char bytes[16]; } arg[8] = { 0 }, result = { 0 };
-    void *at[8];
-    for (int k = 0; k < c->ext->n; k++) {
-        val_store(c->ext->arg[k], arg[k].bytes, s->slot[s->step[i].kid[k]]);
-        at[k] = &arg[k];
-    }
-    ffi_call(&c->cif, c->ext->fn, &result, at);
-    mlc_type t = c->ext->result;
-    if (ty_is_float(t)) s->slot[i] = val_load(t, result.bytes);
-    else s->slot[i] = t == MLC_BOOL ? val_wrap(t, (result.word & 0xff) != 0) : val_wrap(t, result.i);
+    const Step *step = &s->step[i];
+    Value arg[8];
+    for (int k = 0; k < step->e->n; k++) arg[k] = s->slot[step->kid[k]];
+    s->slot[i] = effect_call(step->call, arg);
 }
 
 static void print_values(Oracle *o, const Stage *s, const Step *step) {
@@ -260,14 +217,8 @@ static void print_values(Oracle *o, const Stage *s, const Step *step) {
     StrBuf line;
     sb_init(&line, o->arena);
     sb_puts(&line, step->e->u.text ? step->e->u.text : "");
-    for (int k = 0; k < step->e->n; k++) {
-        Value v = s->slot[step->kid[k]];
-        mlc_type t = (mlc_type)step->e->kid[k]->type;
-        if (line.n) sb_puts(&line, " ");
-        if (ty_is_float(t)) sb_printf(&line, "%.17g", v.f);
-        else if (t == MLC_U64) sb_printf(&line, "%" PRIu64, (uint64_t)v.i);
-        else sb_printf(&line, "%" PRId64, v.i);
-    }
+    for (int k = 0; k < step->e->n; k++)
+        effect_print(&line, (mlc_type)step->e->kid[k]->type, s->slot[step->kid[k]]);
     o->ctx->log(o->ctx->log_user, line.at);
 }
 

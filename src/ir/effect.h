@@ -1,0 +1,15 @@
+/* effect.h - what expressions do besides computing: calls of C functions and print, for interpreters. */
+#ifndef EFFECT_H
+#define EFFECT_H
+
+#include "ir.h"
+
+/* A C function made ready to be called through libffi. */
+typedef struct ExternCall ExternCall;
+ExternCall *effect_prepare(Arena *a, const Extern *ext);
+Value effect_call(const ExternCall *c, const Value *arg);
+
+/* Adds one value of a print() as text: shortest that tells the value, a space in front if needed. */
+void effect_print(StrBuf *line, mlc_type t, Value v);
+
+#endif
