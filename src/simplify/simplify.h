@@ -13,11 +13,14 @@ typedef struct {
     const Node *lo, *hi;
 } Interval;
 
-/* What is known in a scope: ranges of variables and conditions that hold.  Scopes nest by `up`. */
+/* What is known in a scope: ranges of variables, ranges of the values in a memory, and conditions that
+ * hold.  Scopes nest by `up`; a variable has one range in a chain. */
 typedef struct Facts Facts;
 struct Facts {
     const Facts *up;
     const Sym *var;      /* var's range, or NULL */
+    const void *memory;  /* or what is read: the Func of an ACCESS, the Storage of a LOAD, or NULL ... */
+    int elem;            /* ... and its tuple element */
     Interval range;      /* expressions of variables outside */
     const Node *truth;   /* a condition that holds, or NULL */
 };

@@ -1,0 +1,123 @@
+/* prove.c - deciding comparisons of indices.
+ *
+ * A comparison is 0 <= d for a linear form d.  It holds if d's constant range says so, if a lower
+ * bound does after ranged variables are eliminated, if d minus a form known to be >= 0 does, or if it
+ * holds with a minimum or maximum inside replaced by its sides.  Fuel bounds the case splits. */
+#include "sim.h"
+
+/* d >= 0 by ranges: eliminate from the inside, looking after each step. */
+static bool by_ranges(Sim *s, const Lin *d) {
+    for (;;) {
+        if (range_lin(s, d).lo >= 0) return true;
+        int depth = depth_lin(s, d);
+        if (depth == 0) return false;
+        const Node *why = s->why;
+        d = bound_lin(s, d, depth, false);
+        s->why = why;
+        if (!d) return false;
+    }
+}
+
+/* d with the term of `atom` replaced by e. */
+static const Lin *replaced(Sim *s, const Lin *d, Term t, const Node *e) {
+    return lin_add(s, lin_without(s, d, t.atom), lin_of(s, e), t.k);
+}
+
+static const Node *bare(const Node *e) {
+    while (e->op == OP_LIKELY || e->op == OP_LIKELY_INNER) e = e->kid[0];
+    return e;
+}
+
+static bool nonneg(Sim *s, const Lin *d, int *fuel);
+
+/* Both sides of a minimum (of a maximum below a minus, of a select) must hold; of a maximum one. */
+static bool by_cases(Sim *s, const Lin *d, int *fuel) {
+    for (int i = 0; i < d->n; i++) {
+        Term t = d->at[i];
+        const Node *e = bare(t.atom);
+        bool select = e->op == OP_SELECT;
+        if (e->op != OP_MIN && e->op != OP_MAX && !select) {
+            if (e == t.atom) continue;
+            const Lin *l = replaced(s, d, t, e);
+            return l && nonneg(s, l, fuel);
+        }
+        bool all = select || (e->op == OP_MIN) == (t.k > 0);
+        const Lin *a = replaced(s, d, t, e->kid[select]), *b = replaced(s, d, t, e->kid[1 + select]);
+        if (!a || !b) return false;
+        if (all) return nonneg(s, a, fuel) && nonneg(s, b, fuel);
+        if (nonneg(s, a, fuel) || nonneg(s, b, fuel)) return true;
+    }
+    return false;
+}
+
+/* The conditions joined by && below e, in `out`. */
+static int conjuncts(const Node *e, const Node **out, int max) {
+    const Node *todo[16] = { e };
+    int n = 1, found = 0;
+    while (n && found < max) {
+        const Node *c = bare(todo[--n]);
+        if (c->op == OP_LAND && n < 14) {
+            todo[n++] = c->kid[1];
+            todo[n++] = c->kid[0];
+        } else {
+            out[found++] = c;
+        }
+    }
+    return found;
+}
+
+static bool by_truths(Sim *s, const Lin *d) {
+    for (const Sim *at = s; at; at = at->up)
+        for (int i = at->truth.n; i-- > 0;) {
+            const Node *part[16];
+            int n = conjuncts(at->truth.at[i], part, 16);
+            for (int k = 0; k < n; k++) {
+                const Lin *t = cond_lin(s, part[k]), *rest = t ? lin_add(s, d, t, -1) : NULL;
+                if (rest && by_ranges(s, rest)) return true;
+                if (part[k]->op != OP_EQ || part[k]->kid[0]->type != MLC_INDEX) continue;
+                t = lin_add(s, lin_of(s, part[k]->kid[0]), lin_of(s, part[k]->kid[1]), -1);
+                for (int sign = -1; t && sign <= 1; sign += 2) /* an equality helps either way */
+                    if ((rest = lin_add(s, d, t, sign)) && by_ranges(s, rest)) return true;
+            }
+        }
+    return false;
+}
+
+static bool nonneg(Sim *s, const Lin *d, int *fuel) {
+    if (by_ranges(s, d)) return true;
+    if (--*fuel < 0) return false;
+    return by_truths(s, d) || by_cases(s, d, fuel);
+}
+
+bool prove_nonneg(Sim *s, const Lin *d) {
+    int fuel = 24;
+    return nonneg(s, d, &fuel);
+}
+
+const Lin *cond_lin(Sim *s, const Node *cond) {
+    bool lt = cond->op == OP_LT;
+    if (cond->op == OP_LNOT && (cond->kid[0]->op == OP_LT || cond->kid[0]->op == OP_LE) &&
+        cond->kid[0]->kid[0]->type == MLC_INDEX) { /* !(a < b) is 0 <= a - b */
+        const Node *c = cond->kid[0];
+        const Lin *d = lin_add(s, lin_of(s, c->kid[0]), lin_of(s, c->kid[1]), -1);
+        return d && c->op == OP_LE ? lin_shift(s, d, -1) : d;
+    }
+    if ((!lt && cond->op != OP_LE) || cond->kid[0]->type != MLC_INDEX) return NULL;
+    const Lin *d = lin_add(s, lin_of(s, cond->kid[1]), lin_of(s, cond->kid[0]), -1);
+    return d && lt ? lin_shift(s, d, -1) : d;
+}
+
+bool prove(Sim *s, const Node *cond) {
+    const Node *part[16];
+    int n = conjuncts(cond, part, 16);
+    if (n == 16) return ir_is(bare(simple(s, cond)), 1);
+    for (int i = 0; i < n; i++) {
+        const Lin *d = cond_lin(s, part[i]);
+        if (d && prove_nonneg(s, d)) continue;
+        const Node *e = simple(s, part[i]);
+        if (ir_is(bare(e), 1)) continue;
+        d = cond_lin(s, bare(e)); /* simplification may have divided by a common factor */
+        if (!d || !prove_nonneg(s, d)) return false;
+    }
+    return true;
+}

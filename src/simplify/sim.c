@@ -1,0 +1,140 @@
+/* sim.c - scopes of facts, and the walk that fills the tables. */
+#include "sim.h"
+
+#include <string.h>
+
+static void sim_init(Sim *s, Interner *I) {
+    *s = (Sim){ .I = I, .arena = I->arena };
+    pm_init(&s->info, s->arena);
+    pm_init(&s->scope, s->arena);
+}
+
+void sim_enter(Sim *s, const Facts *f) {
+    const void *key = f->var ? (const void *)f->var : f->memory;
+    if (key) {
+        Bound *b = ARENA_NEW(s->arena, Bound);
+        *b = (Bound){ f, f->var ? ++s->depth : DEPTH_DATA };
+        pm_put(&s->scope, key, b);
+    }
+    if (f->truth) VEC_PUSH(s->arena, &s->truth, f->truth);
+}
+
+void sim_open(Sim *s, Interner *I, const Facts *f) {
+    sim_init(s, I);
+    VEC(const Facts *) chain = { 0 };
+    for (; f; f = f->up) VEC_PUSH(s->arena, &chain, f);
+    s->depth = 1; /* 1 is left for a variable to solve for that has no range */
+    for (int i = chain.n; i-- > 0;) sim_enter(s, chain.at[i]);
+}
+
+void sim_nest(Sim *s, Sim *up) {
+    sim_init(s, up->I);
+    s->up = up;
+    s->depth = up->depth;
+}
+
+const Bound *sim_find(const Sim *s, const void *key) {
+    for (; s; s = s->up) {
+        const Bound *b = pm_get(&s->scope, key);
+        if (b) return b;
+    }
+    return NULL;
+}
+
+Info *sim_info(Sim *s, const Node *e) {
+    Info *i = pm_get(&s->info, e);
+    if (i) return i;
+    i = ARENA_NEW(s->arena, Info);
+    pm_put(&s->info, e, i);
+    return i;
+}
+
+/* The stack holds nodes only: a node is finished when no operand is left that is not done.  Looking
+ * at all operands again each time is what makes it need no second table. */
+void sim_walk(Sim *s, const Node *e, SimDone done, SimFill fill) {
+    int base = s->stack.n;
+    VEC_PUSH(s->arena, &s->stack, e);
+    while (s->stack.n > base) {
+        const Node *top = s->stack.at[s->stack.n - 1];
+        bool ready = true;
+        if (!done(s, sim_info(s, top))) {
+            for (int k = top->n; k-- > 0;)
+                if (!done(s, sim_info(s, top->kid[k]))) {
+                    VEC_PUSH(s->arena, &s->stack, top->kid[k]);
+                    ready = false;
+                }
+            if (ready) fill(s, top, sim_info(s, top));
+        }
+        if (ready) s->stack.n--;
+    }
+}
+
+/* ---- entry points ---- */
+
+const Node *sim_simplify(Interner *I, const Facts *f, const Node *e) {
+    Sim s;
+    sim_open(&s, I, f);
+    return simple(&s, e);
+}
+
+bool sim_prove(Interner *I, const Facts *f, const Node *cond) {
+    Sim s;
+    sim_open(&s, I, f);
+    if (prove(&s, cond)) return true;
+    sim_open(&s, I, f);
+    s.expand = true; /* a second look with products of sums multiplied out */
+    return prove(&s, cond);
+}
+
+static bool is_whole(const Node *e) {
+    return !ty_is_float((mlc_type)e->type);
+}
+
+/* Removes memory and then the ranged variables from one side, innermost first. */
+static const Node *outermost(Sim *s, const Node *e, bool upper) {
+    int depth;
+    while (e && (depth = depth_of(s, e)) > 0) {
+        if (e->type == MLC_INDEX) {
+            const Lin *l = bound_lin(s, lin_of(s, e), depth, upper);
+            e = l ? lin_node(s, l) : NULL;
+        } else {
+            Interval i = bound_node(s, e, depth);
+            e = upper ? i.hi : i.lo;
+        }
+    }
+    return e;
+}
+
+Interval sim_bounds(Interner *I, const Facts *f, const Node *e, const Node **why) {
+    Sim s;
+    sim_open(&s, I, f);
+    Interval r = { NULL, NULL };
+    if (is_whole(e)) {
+        e = simple(&s, e);
+        r.lo = outermost(&s, e, false);
+        r.hi = outermost(&s, e, true);
+    }
+    if (why) *why = !r.lo || !r.hi ? s.why ? s.why : e : NULL;
+    if (r.lo) r.lo = simple(&s, r.lo);
+    if (r.hi) r.hi = simple(&s, r.hi);
+    return r;
+}
+
+bool sim_const_bounds(Interner *I, const Facts *f, const Node *e, int64_t *lo, int64_t *hi) {
+    Sim s;
+    sim_open(&s, I, f);
+    if (!is_whole(e)) return false;
+    e = simple(&s, e);
+    Range r = range_of(&s, e);
+    const Node *a = outermost(&s, e, false), *b = outermost(&s, e, true);
+    Range ra = a ? range_of(&s, a) : r, rb = b ? range_of(&s, b) : r;
+    *lo = ra.lo > r.lo ? ra.lo : r.lo;
+    *hi = rb.hi < r.hi ? rb.hi : r.hi;
+    return *lo != NINF && *hi != PINF;
+}
+
+Congruence sim_congruence(Interner *I, const Facts *f, const Node *e) {
+    Sim s;
+    sim_open(&s, I, f);
+    return congruence_of(&s, simple(&s, e));
+}
