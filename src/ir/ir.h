@@ -199,6 +199,16 @@ Value ir_value(const Node *e);                  /* of a CONST */
 const Node *ir_typed(Interner *I, Op op, const Place *place, int n, const Node *const *kids, uint32_t literal);
 const Node *ir_typed_cast(Interner *I, Op op, mlc_type to, const Place *place, const Node *a, bool literal);
 const Node *ir_poison(Interner *I, ErrCode code, const Place *place, ...);
+/* The same poison with the place of a statement put in front of its message. */
+const Node *ir_poison_at(Interner *I, const Node *poison, const Place *place);
+/* Leaves with a poison's message. */
+_Noreturn void ir_raise_poison(Fault *f, const Node *poison);
+/* The type that operands of types a and b unify to, MLC_VOID: none. */
+mlc_type ir_common_type(mlc_type a, mlc_type b);
+/* Unifies n operands in place, as an n-ary `op` does; on failure kids[0] is the poison and 0 comes back. */
+int ir_typed_unify(Interner *I, Op op, const Place *place, int n, const Node **kids, uint32_t literal);
+/* A Func's name, which it begins with: this floor knows no more of it. */
+const char *ir_func_name(const struct Func *f);
 /* Brings `e` to `want` as a right-hand side, coordinate or argument does; poison if it may not. */
 const Node *ir_coerce(Interner *I, const Node *e, bool literal, mlc_type want, const Place *place);
 
