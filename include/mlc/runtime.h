@@ -18,9 +18,10 @@ typedef struct {
 } mlc_dim_t;
 
 enum { /* mlc_buffer.flags */
-    MLC_BUFFER_OWNED = 1,       /* data was allocated by mlc_buffer_new */
+    MLC_BUFFER_OWNED = 1,       /* `owner` is released by mlc_buffer_free */
     MLC_BUFFER_HOST_DIRTY = 2,  /* reserved for device copies */
-    MLC_BUFFER_DEVICE_DIRTY = 4
+    MLC_BUFFER_DEVICE_DIRTY = 4,
+    MLC_BUFFER_HEAP = 8         /* the descriptor itself was allocated by mlc */
 };
 
 typedef struct mlc_buffer {
@@ -32,6 +33,66 @@ typedef struct mlc_buffer {
     uint64_t device;     /* reserved: device address */
     void *owner;         /* what mlc_buffer_free releases: our allocation, or a DLPack tensor */
 } mlc_buffer;
+
+/* ---- making ---- */
+
+/* A zeroed, 64-byte aligned, dense buffer: dimension 0 has stride 1, mins are 0.  NULL when memory is
+ * out or the shape is no shape (a negative extent, a rank above MLC_MAX_RANK, no type, too many bytes). */
+MLC_API mlc_buffer *mlc_buffer_new(mlc_type type, int rank, const int64_t *extent);
+MLC_API mlc_buffer *mlc_buffer_new_with(const mlc_allocator *allocator, mlc_type type, int rank, const int64_t *extent);
+/* Releases what the buffer owns, and the descriptor where mlc made it.  NULL does nothing. */
+MLC_API void mlc_buffer_free(mlc_buffer *b);
+/* Describes dense memory of the user; fills and returns `b`. */
+MLC_API mlc_buffer *mlc_buffer_wrap(mlc_buffer *b, void *data, mlc_type type, int rank, const int64_t *extent);
+
+/* mlc_wrap(pointer, extent0, extent1 ...): a mlc_buffer * over the user's dense memory, that lives as
+ * long as the block.  The type comes from the pointer; mlc_wrap_as(type, pointer, ...) states it (f16, bf16). */
+#define mlc_wrap(p, ...) mlc_wrap_as(MLC_TYPE_OF(p), p, __VA_ARGS__)
+#define mlc_wrap_as(t, p, ...)                                                                                  \
+    mlc_buffer_wrap(&(mlc_buffer){ 0 }, (void *)(uintptr_t)(p), (t),                                            \
+                    (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]){ __VA_ARGS__ })
+#define MLC_TYPE_OF(p)                                                                                        \
+    _Generic(*(p), bool: MLC_BOOL, char: MLC_U8, signed char: MLC_I8, unsigned char: MLC_U8, short: MLC_I16,  \
+             unsigned short: MLC_U16, int: MLC_I32, unsigned: MLC_U32, long: MLC_LONG_(I), unsigned long: MLC_LONG_(U), \
+             long long: MLC_I64, unsigned long long: MLC_U64, float: MLC_F32, double: MLC_F64)
+#define MLC_LONG_(kind) (sizeof(long) == 8 ? MLC_##kind##64 : MLC_##kind##32)
+
+/* ---- views: each changes the descriptor alone; false, with nothing changed, where the request does not fit ---- */
+
+/* A copy of the descriptor that owns nothing. */
+MLC_API mlc_buffer mlc_buffer_view(const mlc_buffer *b);
+/* Keeps [min, min + extent) of dimension d; indices stay what they were. */
+MLC_API bool mlc_buffer_crop(mlc_buffer *b, int d, int64_t min, int64_t extent);
+/* Fixes index `at` of dimension d and drops the dimension. */
+MLC_API bool mlc_buffer_slice(mlc_buffer *b, int d, int64_t at);
+/* Exchanges two dimensions. */
+MLC_API bool mlc_buffer_transpose(mlc_buffer *b, int d, int e);
+/* Every step-th index of dimension d: the min stays, the extent shrinks. */
+MLC_API bool mlc_buffer_stride(mlc_buffer *b, int d, int64_t step);
+/* The same elements under indices that begin at `min`. */
+MLC_API bool mlc_buffer_set_min(mlc_buffer *b, int d, int64_t min);
+
+/* ---- reading ---- */
+
+/* The element at these indices (rank of them); not checked. */
+MLC_API void *mlc_buffer_at(const mlc_buffer *b, const int64_t *index);
+MLC_API int64_t mlc_buffer_count(const mlc_buffer *b); /* elements */
+/* Copies element by element; types, rank and extents are the same (else false), mins and strides may differ.
+ * The two must not share memory. */
+MLC_API bool mlc_buffer_copy(mlc_buffer *to, const mlc_buffer *from);
+/* Do the two share a byte?  With a == b: do two indices of it share one? */
+MLC_API bool mlc_buffer_overlap(const mlc_buffer *a, const mlc_buffer *b);
+
+/* ---- DLPack: arrays of other libraries, without copying ----
+ * `tensor` is a DLManagedTensor * (mlc keeps a declaration of its own).  DLPack's last dimension is mlc's
+ * dimension 0. */
+
+/* Takes the tensor over: mlc_buffer_free calls its deleter.  NULL (tensor untouched) where it is not on the
+ * host, has a type that mlc lacks or more than MLC_MAX_RANK dimensions. */
+MLC_API mlc_buffer *mlc_buffer_from_dlpack(void *tensor);
+/* A tensor over the same memory.  What `b` owned belongs to the tensor from now on (b becomes a view);
+ * where b owned nothing, its memory must outlive the tensor.  NULL when memory is out. */
+MLC_API void *mlc_buffer_to_dlpack(mlc_buffer *b);
 
 /* A scalar argument. */
 typedef union {

@@ -18,10 +18,18 @@ typedef struct RDom {
     const Node *min[MAX_RANK], *extent[MAX_RANK]; /* index expressions of params and buffer sizes */
     VEC(const Node *) where;                  /* predicates, as written; all must hold */
     VEC(const Node *) where_canon;
+    bool frozen;                              /* a definition uses it: no more conditions */
     mlc_loc loc;
 } RDom;
 
-typedef enum { DEF_SET, DEF_ADD, DEF_SUB, DEF_MUL, DEF_MIN, DEF_MAX } DefOp; /* how it was written */
+typedef enum { /* how it was written */
+    DEF_SET = MLC_DEF_SET,
+    DEF_ADD = MLC_DEF_ADD,
+    DEF_SUB = MLC_DEF_SUB,
+    DEF_MUL = MLC_DEF_MUL,
+    DEF_MIN = MLC_DEF_MIN,
+    DEF_MAX = MLC_DEF_MAX
+} DefOp;
 
 typedef struct {
     DefOp op;
@@ -53,6 +61,7 @@ typedef struct Func {
     struct mlc_buffer *bound;    /* inputs: what mlc_bind gave, owned by the user */
     mlc_loc loc;
     int id;                      /* order of creation in the context */
+    const Node *poison;          /* the first thing that was wrong with it: fails what reaches it */
 } Func;
 
 /* A construction context.  Funcs, inputs, params and RDoms share one namespace. */
@@ -71,7 +80,12 @@ struct mlc_ctx {
     VEC(const Extern *) externs;
     struct mlc_plan *plan;       /* the default plan, made on first use */
     PtrMap param_value;          /* Sym -> Value *, set by mlc_param_set */
-    int next_generated;
+    int next_random;             /* random() calls get distinct places */
+    /* Threads and kept memory, made by the pipeline on first use; mlc_ctx_free calls drop(state) where set. */
+    struct {
+        void *state;
+        void (*drop)(void *state);
+    } runtime;
 };
 
 typedef enum { NAME_FUNC, NAME_PARAM, NAME_RDOM, NAME_EXTERN } NameKind;
@@ -88,14 +102,40 @@ typedef struct {
 /* Canonical form of an as-written expression (canon.c): fma formed bottom-up, halves widened, derived
  * operators replaced.  `round_to`: the definition's type; a half type ends in a cast to it. */
 const Node *alg_canonical(Interner *I, const Node *written, mlc_type round_to);
+/* Same inside a definition whose point is n index expressions: random() is a function of it. */
+const Node *alg_canonical_at(Interner *I, const Node *written, mlc_type round_to, int n, const Node *const *point);
 
-/* The Funcs that `outputs` need, producers before consumers, inputs included; deterministic. */
+/* The Funcs that `outputs` need, producers before consumers, inputs included; deterministic.  Raises into
+ * a->fault the poison of a Func reached, or that it has no definition. */
 typedef VEC(Func *) FuncList;
 FuncList alg_order(Arena *a, Func *const *outputs, int n);
 /* Does stage `def` of f read f itself? */
 bool alg_is_recursive(const Func *f, const Def *def);
 Func *alg_find_func(mlc_ctx *ctx, const char *name);
 const char *alg_generated_name(mlc_ctx *ctx, const char *base); /* base$1 ... */
+
+/* Making objects by name, generated names allowed (names.c); a wrong or taken name is noted in the
+ * context, and the object still comes back, poisoned and without the name. */
+const Sym *alg_var(mlc_ctx *ctx, const char *name);
+Func *alg_add_func(mlc_ctx *ctx, const char *name, mlc_loc loc);
+Func *alg_add_input(mlc_ctx *ctx, const char *name, mlc_type type, int rank, mlc_loc loc);
+Sym *alg_add_param(mlc_ctx *ctx, const char *name, mlc_type type, mlc_loc loc);
+RDom *alg_add_rdom(mlc_ctx *ctx, const char *name, int n, const Node *const *min, const Node *const *extent, mlc_loc loc);
+void alg_add_where(mlc_ctx *ctx, RDom *r, const Node *cond, mlc_loc loc);
+/* Fixes a Func's rank and makes the symbols of its buffer. */
+void alg_set_rank(Func *f, int rank);
+/* f at coordinates, as written, literals flagged; aux -1 and type MLC_VOID for a whole tuple or an undefined Func. */
+const Node *alg_access(Func *f, int n, const Node *const *coord, uint32_t literal, const Place *place);
+const Node *alg_elem(Interner *I, const Node *access, int i, const Place *place);
+/* Adds a definition (define.c).  Returns the stage, -1 where it was wrong: noted, and f is poisoned. */
+int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal, mlc_loc loc);
+/* An as-written expression with variables (Sym -> Node) replaced: no folding. */
+const Node *alg_replace(Interner *I, const Node *written, const PtrMap *sym_to_node);
+/* An mlc_expr as a node of ctx; *literal: it takes its neighbour's type. */
+const Node *alg_node(mlc_ctx *ctx, mlc_expr e, bool *literal);
+static inline mlc_expr alg_expr(mlc_ctx *ctx, const Node *e) {
+    return (mlc_expr){ .ctx = ctx, .node = e, .type = (mlc_type)e->type };
+}
 
 /* The oracle (interp.c): computes outputs over the extents of their buffers, from definitions alone.
  * inputs come from Func.bound, params from ctx.  Raises into `arena->fault`. */

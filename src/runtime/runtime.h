@@ -1,0 +1,50 @@
+/* runtime.h - what a running kernel stands on: buffers, threads, memory, the floating-point mode.
+ *
+ * A Runtime is one pool of threads and one store of kept memory.  Contexts and modules share it by
+ * counting: nothing here is global, and a module outlives the context that made it. */
+#ifndef RUNTIME_H
+#define RUNTIME_H
+
+#include "base/base.h"
+#include <mlc/runtime.h>
+
+/* First member of whatever a buffer owns. */
+typedef struct BufferOwner {
+    void (*drop)(struct BufferOwner *owner);
+    mlc_allocator heap; /* of the descriptor */
+} BufferOwner;
+
+typedef struct Runtime Runtime;
+Runtime *rt_new(const mlc_allocator *hook, mlc_log_fn log, void *log_user); /* one reference; NULL: no memory */
+Runtime *rt_ref(Runtime *rt);
+void rt_unref(void *rt); /* the last one joins the threads and frees the memory */
+
+/* Threads that a call may use when nothing else is said: MLC_NUM_THREADS, else the processors that this
+ * process may run on. */
+int rt_default_threads(void);
+
+/* What a module puts behind mlc_hooks.user. */
+typedef struct {
+    Runtime *rt;
+    int threads; /* at most this many work on one of its loops */
+} HookUser;
+void rt_hooks(mlc_hooks *hooks, HookUser *user);
+
+/* ---- threads (pool.c) ---- */
+typedef struct Pool Pool;
+Pool *pool_new(const mlc_allocator *hook);
+void pool_free(Pool *p);
+int pool_par_for(Pool *p, int threads, int (*body)(void *closure, int64_t i), void *closure, int64_t n);
+
+/* ---- kept memory (heap.c) ---- */
+typedef struct Heap Heap;
+Heap *heap_new(const mlc_allocator *hook);
+void heap_free(Heap *h);
+void *heap_alloc(Heap *h, size_t bytes);
+void heap_release(Heap *h, void *p);
+
+/* ---- the floating-point mode: nearest, no flushing, exceptions masked ---- */
+unsigned fp_enter(void);     /* sets it; returns what was there */
+void fp_leave(unsigned old); /* puts it back */
+
+#endif
