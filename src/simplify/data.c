@@ -39,7 +39,7 @@ static const Node *modulo(Sim *s, const Node *e) {
 static const Node *mask(Sim *s, const Node *e) {
     Range a = range_of(s, e->kid[0]);
     int64_t m;
-    if (!ir_is_int(e->kid[1], &m) || m <= 0 || (m & (m + 1))) return e;
+    if (!ir_is_int(e->kid[1], &m) || m <= 0 || ((uint64_t)m & ((uint64_t)m + 1))) return e;
     return a.lo >= 0 && a.hi <= m ? e->kid[0] : e;
 }
 

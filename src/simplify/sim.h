@@ -56,7 +56,8 @@ typedef struct {
     Range range;
     FloatRange real;
     Congruence congruence;
-    bool has_range, has_congruence, has_depth;
+    int monotonic;      /* in the variable `open`: see sim_monotonic */
+    bool has_range, has_congruence, has_depth, has_monotonic;
 } Info;
 
 typedef struct {
