@@ -1,0 +1,88 @@
+/* loop_interp_run.h - inside the loop interpreter: lanes, memory, and compiled expressions. */
+#ifndef LOOP_INTERP_RUN_H
+#define LOOP_INTERP_RUN_H
+
+#include "ir/effect.h"
+#include "lower/loop_interp.h"
+
+typedef enum { DEFINED, GARBAGE } State;
+
+/* One allocation, or the buffer bound to an external storage. */
+typedef struct Memory Memory;
+struct Memory {
+    const Storage *storage;
+    int64_t min[MAX_RANK], extent[MAX_RANK], stride[MAX_RANK];
+    int64_t first, count;          /* element offsets run over [first, first + count) */
+    char *data[MAX_TUPLE];         /* at offset 0 */
+    uint8_t *state[MAX_TUPLE];     /* by offset - first */
+    int64_t (*point)[MAX_RANK];    /* folded: which point an element holds */
+    char *owned;                   /* internal: bytes, reused by later allocations of the storage */
+    size_t capacity, bytes;
+    Memory *outer;                 /* what the Func's accesses meant outside of this allocation */
+    Memory *next;                  /* free list of the storage */
+};
+
+/* One lane of the vector loops around: its own variables and its own view of memory. */
+typedef struct Lane Lane;
+struct Lane {
+    Value *var;
+    uint8_t *state;
+    Memory **memory;
+    Lane *next;
+};
+typedef struct Lanes Lanes;
+struct Lanes {
+    Lane **at;
+    int n, cap;
+    Lanes *next;
+};
+
+/* An expression as steps, operands first; the last one is the result. */
+typedef struct {
+    const Node *e;
+    int *kid;
+    int name;            /* VAR: number of the variable; ACCESS, LOAD: number of the memory */
+    ExternCall *call;
+} Step;
+typedef struct {
+    int n;
+    Step *step;
+    Value *slot;
+    uint8_t *state;
+} Code;
+
+typedef struct {
+    Arena *arena;
+    Fault *fault;
+    const Program *p;
+    struct mlc_buffer *const *buffers;
+    const mlc_scalar *params;
+    uint64_t seed;
+    LoopStats *stats;
+    PtrMap code;         /* Node -> Code */
+    PtrMap number;       /* Sym, Func or Storage -> its number + 1 */
+    int n_vars, n_memories;
+    PtrMap stage;        /* Func -> stage of the innermost produce marker */
+    PtrMap pool;         /* Storage -> free Memory */
+    Lane *free_lanes;
+    Lanes *free_sets;
+} Run;
+
+/* loop_interp_eval.c */
+int run_number(Run *r, const void *what); /* of a Sym, Func or Storage that run_names has met */
+void run_names(Run *r);                   /* numbers everything that the program names */
+Value run_eval(Run *r, const Lane *l, const Node *e, State *state);
+int64_t run_index(Run *r, const Lane *l, const Node *e, const char *what); /* must be defined */
+
+/* loop_interp_memory.c */
+void run_bind(Run *r, Lane *l);
+Memory *run_allocate(Run *r, const Lane *l, const Storage *s);
+void run_release(Run *r, Memory *m);
+/* Where a point or a flat index lives in m: the offset.  Out of bounds is an error. */
+int64_t run_offset(Run *r, const Memory *m, int n, const int64_t *coord);
+void run_hold(const Memory *m, int64_t offset, const int64_t *coord);
+void run_check_held(Run *r, const Memory *m, int64_t offset, const int64_t *coord);
+void run_check_outputs(Run *r, const Lane *l);
+uint64_t run_random(uint64_t *state);
+
+#endif
