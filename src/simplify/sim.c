@@ -71,6 +71,32 @@ void sim_walk(Sim *s, const Node *e, SimDone done, SimFill fill) {
 
 /* ---- entry points ---- */
 
+Sim *sim_begin(Interner *I, const Facts *f) {
+    Sim *s = ARENA_NEW(I->arena, Sim);
+    sim_open(s, I, f);
+    return s;
+}
+
+/* A variable that no node met so far can mention changes nothing that the tables hold; a condition does,
+ * and so does a second range of a variable that another copy of a loop has bound before. */
+Sim *sim_inside(Sim *outer, const Facts *one) {
+    Sim *s = outer;
+    if (one->truth || one->memory || sim_find(outer, one->var)) {
+        s = ARENA_NEW(outer->arena, Sim);
+        sim_nest(s, outer);
+    }
+    sim_enter(s, one);
+    return s;
+}
+
+const Node *sim_run(Sim *s, const Node *e) {
+    return simple(s, e);
+}
+
+bool sim_holds(Sim *s, const Node *cond) {
+    return prove(s, cond);
+}
+
 const Node *sim_simplify(Interner *I, const Facts *f, const Node *e) {
     Sim s;
     sim_open(&s, I, f);

@@ -65,7 +65,6 @@ typedef struct {
     int depth;
 } Bound;
 
-typedef struct Sim Sim;
 struct Sim {
     Interner *I;
     Arena *arena;

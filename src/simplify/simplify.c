@@ -16,6 +16,10 @@ static const Node *constant(Sim *s, const Node *e) {
 }
 
 static const Node *step(Sim *s, const Node *e) {
+    if (e->op == OP_VAR) {
+        const Bound *b = sim_find(s, e->u.sym);
+        if (b && b->f->replace) return simple(s, b->f->range.lo);
+    }
     const Node *now = constant(s, e);
     if (now != e) return now;
     switch ((Op)e->op) {

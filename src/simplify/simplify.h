@@ -23,10 +23,21 @@ struct Facts {
     int elem;            /* ... and its tuple element */
     Interval range;      /* expressions of variables outside */
     const Node *truth;   /* a condition that holds, or NULL */
+    bool replace;        /* var is range.lo: simplifying puts that in its place */
 };
 
 /* Simplifies under facts (may be NULL).  The result is equal wherever the facts hold. */
 const Node *sim_simplify(Interner *I, const Facts *f, const Node *e);
+
+/* Scopes that are kept, for passes that walk statements: tables are shared along the walk, so a node is
+ * simplified once although many statements hold it.  sim_inside adds one fact for what stands inside;
+ * the outer scope is used again once the walk has left. */
+typedef struct Sim Sim;
+Sim *sim_begin(Interner *I, const Facts *f);
+Sim *sim_inside(Sim *outer, const Facts *one);
+const Node *sim_run(Sim *s, const Node *e);
+bool sim_holds(Sim *s, const Node *cond);
+
 /* True only when cond provably holds wherever the facts hold. */
 bool sim_prove(Interner *I, const Facts *f, const Node *cond);
 /* Bounds of e when each var in the chain `f` ranges over its interval: endpoints mention only variables

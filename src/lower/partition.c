@@ -1,0 +1,359 @@
+/* partition.c - splits loops so that what is only needed at the borders costs nothing in between.
+ *
+ *     for x in [0, n): f(x) = g(min(max(likely(x - 1), 0), n - 1))
+ * becomes
+ *     for x in [0, 1):         f(x) = g(min(max(x - 1, 0), n - 1))
+ *     for x in [1, n):         f(x) = g(x - 1)
+ *
+ * likely() marks the side of a minimum, maximum, select or condition that is taken almost always; an `if`
+ * that guards a tail carries the flag itself.  For each serial or parallel loop, outermost first, the
+ * conditions that depend on its variable are solved for it, inner loop variables taken over their whole
+ * ranges (so that all lanes of a vector agree).  Where all hold is the steady state, in which they are
+ * decided; only there does partitioning go on inwards, so a nest of n loops holds at most 2 n + 1 copies
+ * of its body.  A parallel loop is not cut into three, which would wait for all threads twice: its
+ * iterations choose between the two bodies. */
+#include "lower/passes.h"
+
+typedef struct {
+    Arena *arena;
+    Interner *ir;
+    const Facts *facts;  /* of the place the walk has reached */
+    PtrMap marked;       /* Node -> MARK_* bits */
+    /* while collecting for one loop: */
+    const Sym *var;
+    bool innermost;      /* no serial or parallel loop inside */
+    const Node *lo, *hi; /* the steady state so far, NULL: no limit */
+    PtrMap solved;       /* condition -> what is left of it */
+    PtrMap inside;       /* Sym bound inside of the loop */
+    int found;
+    int vectors;         /* vector loops around */
+} Partition;
+
+enum { MARK_SEEN = 1, MARK_ANY = 2, MARK_CARRIES = 4, MARK_CARRIES_INNER = 8 };
+
+/* ---- where is a likely? ---- */
+
+/* The operand k of e hands its likely on to e: arithmetic does, reads and other conditions keep it. */
+static bool carries(const Node *e, int k) {
+    switch ((Op)e->op) {
+    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD: case OP_NEG: case OP_MIN: case OP_MAX:
+    case OP_CAST: case OP_LAND: case OP_LOR: case OP_LNOT:
+        return true;
+    case OP_SELECT: return k > 0;
+    default: return false;
+    }
+}
+
+static void mark_node(void *user, const Node *e) {
+    Partition *p = user;
+    uintptr_t bits = MARK_SEEN;
+    for (int k = 0; k < e->n; k++) {
+        uintptr_t kid = (uintptr_t)pm_get(&p->marked, e->kid[k]);
+        bits |= carries(e, k) ? kid : kid & MARK_ANY;
+    }
+    if (e->op == OP_LIKELY) bits |= MARK_ANY | MARK_CARRIES;
+    if (e->op == OP_LIKELY_INNER) bits |= MARK_ANY | MARK_CARRIES_INNER;
+    pm_put(&p->marked, e, (void *)bits);
+}
+
+static uintptr_t marks(Partition *p, const Node *e) {
+    if (!pm_has(&p->marked, e)) ir_visit(p->arena, e, mark_node, p);
+    return (uintptr_t)pm_get(&p->marked, e);
+}
+
+static bool is_likely(Partition *p, const Node *e) {
+    uintptr_t m = marks(p, e);
+    return (m & MARK_CARRIES) || (p->innermost && (m & MARK_CARRIES_INNER));
+}
+
+/* ---- solving ---- */
+
+static const Node *without_likely(const Node *e) {
+    while (e->op == OP_LIKELY || e->op == OP_LIKELY_INNER) e = e->kid[0];
+    return e;
+}
+
+static const Node *narrowed(Partition *p, Op op, const Node *a, const Node *b) {
+    return a && b ? ir_make2(p->ir, op, a, b) : a ? a : b;
+}
+
+/* Is cond certain for all but some iterations at the ends?  Then it is recorded and decided. */
+static bool solve(Partition *p, const Node *cond) {
+    bool ok;
+    Interval in = sim_solve_inner(p->ir, p->facts, cond, p->var, &ok);
+    int64_t lo, hi;
+    if (!ok) return false;
+    if (in.lo && in.hi && ir_is_int(in.lo, &lo) && ir_is_int(in.hi, &hi) && lo > hi) return false; /* never */
+    p->found += in.lo || in.hi;
+    p->lo = narrowed(p, OP_MAX, p->lo, in.lo);
+    p->hi = narrowed(p, OP_MIN, p->hi, in.hi);
+    return true;
+}
+
+/* What is left to ask of a conjunction in the steady state: true where all of it was solved. */
+static const Node *ask(Partition *p, const Node *cond) {
+    const Node *left = pm_get(&p->solved, cond), *bare = without_likely(cond);
+    if (left) return left;
+    if (bare->op == OP_LAND) {
+        const Node *a = ask(p, bare->kid[0]), *b = ask(p, bare->kid[1]);
+        bool same = a == bare->kid[0] && b == bare->kid[1];
+        left = same ? cond : ir_make2(p->ir, OP_LAND, a, b);
+    } else {
+        left = solve(p, bare) ? ir_bool(p->ir, true) : cond;
+    }
+    pm_put(&p->solved, cond, (void *)(uintptr_t)left);
+    return left;
+}
+
+static const Node *take_minmax(Partition *p, const Node *e) {
+    const Node *a = e->kid[0], *b = e->kid[1];
+    bool la = is_likely(p, a), lb = is_likely(p, b);
+    if (la == lb) return e;
+    const Node *taken = la ? a : b, *other = la ? b : a;
+    const Node *cond = e->op == OP_MIN ? ir_make2(p->ir, OP_LE, taken, other) : ir_make2(p->ir, OP_LE, other, taken);
+    return ir_is(ask(p, cond), 1) ? taken : e;
+}
+
+static const Node *take_select(Partition *p, const Node *e) {
+    const Node *c = e->kid[0], *yes = e->kid[1], *no = e->kid[2];
+    bool by_cond = is_likely(p, c), ly = is_likely(p, yes), ln = is_likely(p, no);
+    if (by_cond || (ly && !ln)) {
+        const Node *left = ask(p, c);
+        return left == c ? e : ir_make3(p->ir, OP_SELECT, left, yes, no);
+    }
+    if (!ln || ly) return e;
+    const Node *opposite = sim_simplify(p->ir, p->facts, ir_make1(p->ir, OP_LNOT, c)), *left = ask(p, opposite);
+    return left == opposite ? e : ir_make3(p->ir, OP_SELECT, left, no, yes);
+}
+
+static const Node *take(void *user, Interner *I, const Node *e) {
+    Partition *p = user;
+    (void)I;
+    if (e->op == OP_MIN || e->op == OP_MAX) return take_minmax(p, e);
+    return e->op == OP_SELECT ? take_select(p, e) : e;
+}
+
+static const Node *steady_expr(StmtMap *m, const Node *e) {
+    Partition *p = m->user;
+    return marks(p, e) & MARK_ANY ? ir_rewrite(p->ir, e, take, p) : e;
+}
+
+/* ---- the steady body ---- */
+
+static const Facts *with_fact(Partition *p, const Sym *var, const Node *lo, const Node *hi) {
+    Facts *f = ARENA_NEW(p->arena, Facts);
+    *f = (Facts){ .up = p->facts, .var = var, .range = { lo, hi } };
+    return f;
+}
+
+static const Facts *loop_fact(Partition *p, const Stmt *s) {
+    const Node *end = ir_add(p->ir, s->u.loop.min, s->u.loop.extent);
+    return with_fact(p, s->u.loop.var, s->u.loop.min, ir_sub(p->ir, end, ir_idx(p->ir, 1)));
+}
+
+static Stmt *steady_if(StmtMap *m, Stmt *s) {
+    Partition *p = m->user;
+    const Node *cond = s->u.cond.cond;
+    if (!s->u.cond.likely && !is_likely(p, cond)) return st_map_kids(m, s);
+    const Node *left = ask(p, cond);
+    if (left == cond) return st_map_kids(m, s);
+    if (ir_is(left, 1)) return st_map(m, s->u.cond.yes);
+    Stmt *now = st_if(p->arena, left, s->u.cond.yes, s->u.cond.no);
+    now->u.cond.likely = s->u.cond.likely;
+    now->line = s->line;
+    return st_map_kids(m, now);
+}
+
+/* The fact that s gives to what stands inside of it. */
+static const Facts *inside_of(Partition *p, const Stmt *s) {
+    if (s->kind == ST_FOR) return loop_fact(p, s);
+    if (s->kind != ST_LET || s->u.let.var->type != MLC_INDEX) return p->facts;
+    return with_fact(p, s->u.let.var, s->u.let.value, s->u.let.value);
+}
+
+/* Answers were found for one range of a variable: another copy of its loop asks again. */
+static void enter(Partition *p, const Stmt *s) {
+    const Sym *var = s->kind == ST_FOR ? s->u.loop.var : s->kind == ST_LET ? s->u.let.var : NULL;
+    if (!var) return;
+    if (pm_has(&p->inside, var)) pm_init(&p->solved, p->arena);
+    pm_put(&p->inside, var, p);
+}
+
+static Stmt *steady_stmt(StmtMap *m, Stmt *s) {
+    Partition *p = m->user;
+    const Facts *outer = p->facts;
+    if (s->kind == ST_IF) return steady_if(m, s);
+    enter(p, s);
+    p->facts = inside_of(p, s);
+    Stmt *now = st_map_kids(m, s);
+    p->facts = outer;
+    return now;
+}
+
+/* ---- cutting the loop ---- */
+
+static bool has_loop(const Stmt *s) {
+    if (!s) return false;
+    switch (s->kind) {
+    case ST_BLOCK:
+        for (int i = 0; i < s->u.block.n; i++)
+            if (has_loop(s->u.block.at[i])) return true;
+        return false;
+    case ST_FOR:
+        return s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL || has_loop(s->u.loop.body);
+    case ST_LET: return has_loop(s->u.let.body);
+    case ST_IF: return has_loop(s->u.cond.yes) || has_loop(s->u.cond.no);
+    case ST_ALLOC: return has_loop(s->u.alloc.body);
+    case ST_PRODUCE: return has_loop(s->u.produce.body);
+    default: return false;
+    }
+}
+
+static Stmt *part(Partition *p, const Stmt *loop, const Node *from, const Node *to, Stmt *body) {
+    Stmt *s = arena_copy(p->arena, loop, sizeof *loop);
+    s->u.loop.min = from;
+    s->u.loop.extent = sim_simplify(p->ir, p->facts, ir_sub(p->ir, to, from));
+    s->u.loop.body = body;
+    return s;
+}
+
+typedef struct {
+    const Node *min, *end;         /* of the whole loop */
+    const Node *first, *beyond;    /* the steady state is [first, beyond) */
+    const Sym *first_let, *beyond_let; /* names for them, NULL: short enough to repeat */
+    const Node *first_value, *beyond_value;
+} Cut;
+
+static const Node *named(Partition *p, const Stmt *loop, const char *what, const Node *value, const Sym **let) {
+    *let = NULL;
+    if (ir_is_const(value) || value->op == OP_VAR) return value;
+    Sym *sym = ARENA_NEW(p->arena, Sym);
+    sym->name = arena_printf(p->arena, "%s_%s", loop->u.loop.var->name, what);
+    sym->kind = SYM_LET;
+    sym->type = MLC_INDEX;
+    *let = sym;
+    return ir_var(p->ir, sym);
+}
+
+/* The steady interval inside of the loop's own, and the facts of its names; false where it is empty. */
+static bool cut(Partition *p, const Stmt *loop, Cut *c) {
+    Interner *I = p->ir;
+    c->min = loop->u.loop.min;
+    c->end = sim_simplify(I, p->facts, ir_add(I, c->min, loop->u.loop.extent));
+    c->first_value = c->min;
+    c->beyond_value = c->end;
+    if (p->lo) c->first_value = sim_simplify(I, p->facts, ir_max(I, c->min, ir_min(I, c->end, p->lo)));
+    c->first = named(p, loop, "steady", c->first_value, &c->first_let);
+    if (c->first_let) p->facts = with_fact(p, c->first_let, c->first_value, c->first_value);
+    if (p->hi) {
+        const Node *most = ir_min(I, c->end, ir_add(I, p->hi, ir_idx(I, 1)));
+        c->beyond_value = sim_simplify(I, p->facts, ir_max(I, most, c->first));
+    }
+    c->beyond = named(p, loop, "end", c->beyond_value, &c->beyond_let);
+    if (c->beyond_let) p->facts = with_fact(p, c->beyond_let, c->beyond_value, c->beyond_value);
+    return !sim_prove(I, p->facts, ir_make2(I, OP_LE, c->beyond, c->first));
+}
+
+static Stmt *bound(Partition *p, const Cut *c, Stmt *s) {
+    if (c->beyond_let) s = st_let(p->arena, c->beyond_let, c->beyond_value, s);
+    return c->first_let ? st_let(p->arena, c->first_let, c->first_value, s) : s;
+}
+
+static Stmt *inwards(StmtMap *m, const Facts *fact, Stmt *body) {
+    Partition *p = m->user;
+    const Facts *outer = p->facts;
+    p->facts = fact;
+    Stmt *now = st_map(m, body);
+    p->facts = outer;
+    return now;
+}
+
+static Stmt *assembled(StmtMap *m, const Stmt *loop, const Cut *c, Stmt *steady) {
+    Partition *p = m->user;
+    Interner *I = p->ir;
+    const Node *last = ir_sub(I, c->beyond, ir_idx(I, 1));
+    steady = inwards(m, with_fact(p, loop->u.loop.var, c->first, last), steady);
+    bool head = c->first_value != c->min, tail = c->beyond_value != c->end;
+    Stmt *result;
+    if (!head && !tail) {
+        result = part(p, loop, c->min, c->end, steady);
+    } else if (loop->u.loop.kind == LOOP_PARALLEL) {
+        const Node *v = ir_var(I, loop->u.loop.var), *in = ir_bool(I, true);
+        if (head) in = ir_make2(I, OP_LE, c->first, v);
+        if (tail) in = ir_make2(I, OP_LAND, in, ir_make2(I, OP_LT, v, c->beyond));
+        result = part(p, loop, c->min, c->end, st_if(p->arena, in, steady, loop->u.loop.body));
+    } else {
+        Stmt *at[3] = { head ? part(p, loop, c->min, c->first, loop->u.loop.body) : NULL,
+                        part(p, loop, c->first, c->beyond, steady),
+                        tail ? part(p, loop, c->beyond, c->end, loop->u.loop.body) : NULL };
+        result = st_block(p->arena, 3, at);
+    }
+    return bound(p, c, result);
+}
+
+/* Collects into p->lo and p->hi; the body of the steady state. */
+static Stmt *collect(Partition *p, const Stmt *loop) {
+    const Facts *outer = p->facts;
+    p->var = loop->u.loop.var;
+    p->innermost = !has_loop(loop->u.loop.body);
+    p->lo = p->hi = NULL;
+    p->found = 0;
+    pm_init(&p->solved, p->arena);
+    pm_init(&p->inside, p->arena);
+    StmtMap m = { .arena = p->arena, .ir = p->ir, .expr = steady_expr, .stmt = steady_stmt, .user = p };
+    p->facts = loop_fact(p, loop);
+    Stmt *steady = st_map(&m, loop->u.loop.body);
+    p->facts = outer;
+    return steady;
+}
+
+/* The loop cut up, or NULL where there is nothing to gain. */
+static Stmt *partitioned(StmtMap *m, Stmt *loop) {
+    Partition *p = m->user;
+    const Facts *outer = p->facts;
+    Cut c;
+    int64_t extent;
+    if (ir_is_int(loop->u.loop.extent, &extent) && extent <= 2) return NULL;
+    Stmt *steady = collect(p, loop), *now = NULL;
+    if (p->found && cut(p, loop, &c)) now = assembled(m, loop, &c, steady);
+    p->facts = outer;
+    return now;
+}
+
+static Stmt *visit(StmtMap *m, Stmt *s) {
+    Partition *p = m->user;
+    const Facts *outer = p->facts;
+    bool loop = s->kind == ST_FOR, vector = loop && s->u.loop.kind == LOOP_VECTOR;
+    /* Inside a vector loop the ends of the steady state could differ from lane to lane. */
+    if (loop && !p->vectors && (s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL)) {
+        Stmt *cut_up = partitioned(m, s);
+        if (cut_up) return cut_up;
+    }
+    p->facts = inside_of(p, s);
+    p->vectors += vector;
+    Stmt *now = st_map_kids(m, s);
+    p->vectors -= vector;
+    p->facts = outer;
+    return now;
+}
+
+/* ---- the hints have served ---- */
+
+static const Node *strip_node(void *user, Interner *I, const Node *e) {
+    (void)user;
+    (void)I;
+    return without_likely(e);
+}
+
+static const Node *strip(StmtMap *m, const Node *e) {
+    return marks(m->user, e) & MARK_ANY ? ir_rewrite(m->ir, e, strip_node, NULL) : e;
+}
+
+Stmt *low_partition(Arena *a, Interner *I, Stmt *s) {
+    Partition p = { .arena = a, .ir = I };
+    pm_init(&p.marked, a);
+    StmtMap m = { .arena = a, .ir = I, .stmt = visit, .user = &p };
+    s = st_map(&m, s);
+    StmtMap clean = { .arena = a, .ir = I, .expr = strip, .user = &p };
+    return st_map(&clean, s);
+}

@@ -1,0 +1,207 @@
+/* simplify_pass.c - simplifies every expression of a program with what its place knows: ranges of the
+ * loops around it, values of lets, conditions of ifs, checks that have passed.
+ *
+ *     for x in [0, 8): if (x < 9) f(x) = g(max(x, 0))        for x in [0, 8): f(x) = g(x)
+ *
+ * Loops of no iteration and ifs that are decided disappear, loops of one iteration become lets, and lets
+ * of constants, of variables and of values used once at their own depth are put in place. */
+#include "lower/passes.h"
+
+typedef struct {
+    int count;      /* uses of the variable */
+    int let_depth;  /* loops around its let */
+    int use_depth;  /* loops around the last use found */
+} Uses;
+
+typedef struct {
+    Arena *arena;
+    Interner *ir;
+    Sim *sim;
+    PtrMap uses;    /* Sym -> Uses */
+    int depth;      /* loops around, while counting */
+} Pass;
+
+/* ---- how often is a let used, and inside how many loops? ---- */
+
+static void count_node(void *user, const Node *e) {
+    Pass *p = user;
+    Uses *u = e->op == OP_VAR ? pm_get(&p->uses, e->u.sym) : NULL;
+    if (!u) return;
+    u->count++;
+    u->use_depth = p->depth;
+}
+
+static const Node *count_expr(StmtMap *m, const Node *e) {
+    if (!ir_is_const(e)) ir_visit(m->arena, e, count_node, m->user);
+    return e;
+}
+
+static Stmt *count_stmt(StmtMap *m, Stmt *s) {
+    Pass *p = m->user;
+    if (s->kind == ST_LET) {
+        Uses *u = ARENA_NEW(m->arena, Uses);
+        u->let_depth = p->depth;
+        if (pm_has(&p->uses, s->u.let.var)) u->count = 2; /* copies of a loop bind it twice: leave it */
+        pm_put(&p->uses, s->u.let.var, u);
+    }
+    p->depth += s->kind == ST_FOR;
+    st_map_kids(m, s);
+    p->depth -= s->kind == ST_FOR;
+    return s;
+}
+
+/* ---- what may move ---- */
+
+typedef struct {
+    bool reads, acts;
+} Effects;
+
+static void look(void *user, const Node *e) {
+    Effects *f = user;
+    f->reads |= e->op == OP_ACCESS || e->op == OP_LOAD;
+    f->acts |= e->op == OP_PRINT || e->op == OP_REQUIRE;
+}
+
+static Effects effects(Pass *p, const Node *e) {
+    Effects f = { false, false };
+    ir_visit(p->arena, e, look, &f);
+    return f;
+}
+
+static bool goes_inline(Pass *p, const Sym *var, const Node *value) {
+    if (ir_is_const(value) || value->op == OP_VAR) return true;
+    const Uses *u = pm_get(&p->uses, var);
+    if (!u || u->count != 1 || u->use_depth != u->let_depth) return false;
+    Effects f = effects(p, value);
+    return !f.reads && !f.acts;
+}
+
+/* ---- statements ---- */
+
+static const Node *run(Pass *p, const Node *e) {
+    return e ? sim_run(p->sim, e) : NULL;
+}
+
+static const Node *simplify_expr(StmtMap *m, const Node *e) {
+    return run(m->user, e);
+}
+
+static Stmt *inside(StmtMap *m, Stmt *body, const Facts *fact) {
+    Pass *p = m->user;
+    Sim *outer = p->sim;
+    p->sim = sim_inside(outer, fact);
+    Stmt *now = st_map(m, body);
+    p->sim = outer;
+    return now;
+}
+
+static Stmt *let(StmtMap *m, Stmt *s, const Sym *var, const Node *value, Stmt *body) {
+    Pass *p = m->user;
+    const Uses *u = pm_get(&p->uses, var);
+    bool unused = u && u->count == 0 && !effects(p, value).acts, replace = goes_inline(p, var, value);
+    Facts *fact = ARENA_NEW(p->arena, Facts);
+    *fact = (Facts){ .var = var, .range = { value, value }, .replace = replace };
+    Stmt *now = inside(m, body, fact);
+    if (!now || unused || replace) return now;
+    if (s->kind == ST_LET && now == s->u.let.body && value == s->u.let.value) return s;
+    Stmt *made = st_let(p->arena, var, value, now);
+    made->line = s->line;
+    return made;
+}
+
+static Stmt *loop(StmtMap *m, Stmt *s) {
+    Pass *p = m->user;
+    const Node *min = run(p, s->u.loop.min), *extent = run(p, s->u.loop.extent);
+    if (sim_holds(p->sim, ir_make2(p->ir, OP_LE, extent, ir_idx(p->ir, 0)))) return NULL;
+    if (ir_is(extent, 1)) return let(m, s, s->u.loop.var, min, s->u.loop.body);
+    Facts *fact = ARENA_NEW(p->arena, Facts);
+    const Node *last = run(p, ir_sub(p->ir, ir_add(p->ir, min, extent), ir_idx(p->ir, 1)));
+    *fact = (Facts){ .var = s->u.loop.var, .range = { min, last } };
+    Stmt *body = inside(m, s->u.loop.body, fact);
+    if (!body) return NULL;
+    if (min == s->u.loop.min && extent == s->u.loop.extent && body == s->u.loop.body) return s;
+    Stmt *made = arena_copy(p->arena, s, sizeof *s);
+    made->u.loop.min = min;
+    made->u.loop.extent = extent;
+    made->u.loop.body = body;
+    return made;
+}
+
+static const Node *without_likely(const Node *e) {
+    while (e->op == OP_LIKELY || e->op == OP_LIKELY_INNER) e = e->kid[0];
+    return e;
+}
+
+static Stmt *under(StmtMap *m, Stmt *s, const Node *truth) {
+    Pass *p = m->user;
+    if (!s) return NULL;
+    Facts *fact = ARENA_NEW(p->arena, Facts);
+    *fact = (Facts){ .truth = truth };
+    return inside(m, s, fact);
+}
+
+static Stmt *branch(StmtMap *m, Stmt *s) {
+    Pass *p = m->user;
+    const Node *cond = run(p, s->u.cond.cond);
+    int64_t c;
+    if (ir_is_int(cond, &c)) return st_map(m, c ? s->u.cond.yes : s->u.cond.no);
+    const Node *holds = without_likely(cond);
+    Stmt *yes = under(m, s->u.cond.yes, holds);
+    Stmt *no = under(m, s->u.cond.no, run(p, ir_make1(p->ir, OP_LNOT, holds)));
+    if (!yes && !no) return NULL;
+    if (cond == s->u.cond.cond && yes == s->u.cond.yes && no == s->u.cond.no) return s;
+    Stmt *made = arena_copy(p->arena, s, sizeof *s);
+    if (!yes) { /* only the else is left */
+        cond = run(p, ir_make1(p->ir, OP_LNOT, holds));
+        made->u.cond.likely = false;
+    }
+    made->u.cond.cond = cond;
+    made->u.cond.yes = yes ? yes : no;
+    made->u.cond.no = yes ? no : NULL;
+    return made;
+}
+
+static Stmt *check(StmtMap *m, Stmt *s) {
+    Stmt *now = st_map_kids(m, s);
+    return ir_is(without_likely(now->u.check.cond), 1) ? NULL : now;
+}
+
+/* What stands after a check may rely on it. */
+static Stmt *block(StmtMap *m, Stmt *s) {
+    Pass *p = m->user;
+    Sim *outer = p->sim;
+    int n = s->u.block.n;
+    Stmt **at = ARENA_ARRAY(p->arena, Stmt *, n);
+    bool same = true;
+    for (int i = 0; i < n; i++) {
+        at[i] = st_map(m, s->u.block.at[i]);
+        same &= at[i] == s->u.block.at[i];
+        if (!at[i] || at[i]->kind != ST_CHECK) continue;
+        Facts *fact = ARENA_NEW(p->arena, Facts);
+        *fact = (Facts){ .truth = without_likely(at[i]->u.check.cond) };
+        p->sim = sim_inside(p->sim, fact);
+    }
+    p->sim = outer;
+    return same ? s : st_block(p->arena, n, at);
+}
+
+static Stmt *simplify_stmt(StmtMap *m, Stmt *s) {
+    Pass *p = m->user;
+    switch (s->kind) {
+    case ST_FOR: return loop(m, s);
+    case ST_LET: return let(m, s, s->u.let.var, run(p, s->u.let.value), s->u.let.body);
+    case ST_IF: return branch(m, s);
+    case ST_CHECK: return check(m, s);
+    case ST_BLOCK: return block(m, s);
+    default: return st_map_kids(m, s);
+    }
+}
+
+Stmt *low_simplify(Arena *a, Interner *I, Stmt *s) {
+    Pass p = { .arena = a, .ir = I, .sim = sim_begin(I, NULL) };
+    pm_init(&p.uses, a);
+    StmtMap count = { .arena = a, .ir = I, .expr = count_expr, .stmt = count_stmt, .user = &p };
+    st_map(&count, s);
+    StmtMap m = { .arena = a, .ir = I, .expr = simplify_expr, .stmt = simplify_stmt, .user = &p };
+    return st_map(&m, s);
+}
