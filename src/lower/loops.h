@@ -49,7 +49,8 @@ struct Stmt {
         struct { Func *func; Storage *storage; int rank, n; const Node *coord[MAX_RANK]; const Node *value[MAX_TUPLE]; } store;
         struct { Storage *storage; Stmt *body; } alloc;
         struct { Func *func; int stage; bool is_consume; Stmt *body; } produce; /* a marker for readers of the text */
-        /* Unless cond holds the call ends with error `code` and the integer arguments `arg`. */
+        /* Unless cond holds the call ends with error `code`, whose format takes the texts that are not NULL
+         * (%s), then the values of `arg` (%lld). */
         struct { const Node *cond; ErrCode code; const char *text[2]; int n; const Node *arg[4]; } check;
         struct { const Node *value; } eval; /* for print and require alone */
     } u;
@@ -66,6 +67,8 @@ typedef struct {
     VEC(const Sym *) param;     /* scalar params used, in slot order */
     bool dense;                 /* dimension 0 of every external buffer is assumed to have stride 1 */
     bool flat;                  /* flatten has run */
+    const struct Required *required; /* what each input must hold (lower.h), one an input, in slot order */
+    int n_required;
 } Program;
 
 /* Builders. */

@@ -9,6 +9,7 @@ typedef struct {
     const char *name;
     bool dense;              /* stride of dimension 0 is 1 for every external buffer */
     bool check;              /* add a check to every access (.check runs) */
+    bool verify;             /* run the verifier after every pass */
     const char *stop_after;  /* name of a pass, or NULL */
     void (*observe)(void *user, const char *pass, double ms, const Program *p); /* after each pass, or NULL */
     void *observe_user;
@@ -18,10 +19,11 @@ typedef struct {
 Program *low_lower(Arena *arena, Interner *I, Schedule *s, const LowerOptions *o);
 
 /* The boxes of the inputs that an output box needs, as expressions of output mins and extents: one
- * Interval an input dimension.  For mlc_required and for the checks at entry. */
-typedef struct {
+ * Interval an input dimension.  For mlc_required and for the checks at entry: Program.required, one an
+ * input, in slot order. */
+typedef struct Required {
     Func *input;
-    Interval dim[MAX_RANK];
+    Interval dim[MAX_RANK]; /* NULL ends: nothing is read */
 } Required;
 
 #endif

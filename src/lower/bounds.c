@@ -1,0 +1,172 @@
+/* bounds.c - bounds inference: which box of a Func its readers need.
+ *
+ * At a scope, the variables bound outside are symbols and those bound inside range over their loops.  A
+ * reader's coordinate, bounded over the latter, gives an interval; the box is the union over all
+ * readers.  A dimension that was split has its point bound by name, with the whole range it can take: once
+ * all of its loops are inside, that range is used as it is, so tails never widen a box. */
+#include "lower/nest.h"
+
+#include <math.h>
+
+static const Facts *with_range(Build *b, const Facts *up, const Sym *var, Interval range) {
+    Facts *f = ARENA_NEW(b->arena, Facts);
+    *f = (Facts){ .up = up, .var = var, .range = range };
+    return f;
+}
+
+static bool is_inside(const Scope *outer, const Scope *s) {
+    return !outer || s->depth > outer->depth;
+}
+
+/* The range of a named point, seen from `outer`. */
+static Interval let_range(Build *b, const Facts *f, const Scope *outer, const NestLet *let) {
+    if (let->whole.lo && (!let->outermost || is_inside(outer, let->outermost))) return let->whole;
+    Interval i = sim_bounds(b->ir, f, let->value, NULL);
+    if (let->clips && i.hi) i.hi = sim_simplify(b->ir, b->base, ir_min(b->ir, i.hi, let->whole.hi));
+    return i;
+}
+
+const Facts *low_facts(Build *b, const Scope *outer, const Scope *inner) {
+    const Scope **path = ARENA_ARRAY(b->arena, const Scope *, inner->depth + 1);
+    int n = 0;
+    for (const Scope *s = inner; s && s != outer; s = s->up) path[n++] = s;
+    const Facts *f = b->base;
+    while (n--) {
+        const Scope *s = path[n];
+        if (s->var) {
+            const Node *last = ir_sub(b->ir, ir_add(b->ir, s->min, s->extent), ir_idx(b->ir, 1));
+            f = with_range(b, f, s->var, (Interval){ s->min, last });
+        }
+        for (int i = 0; i < s->let.n; i++) f = with_range(b, f, s->let.at[i].sym, let_range(b, f, outer, &s->let.at[i]));
+        for (int i = 0; s->up && i < s->box.n; i++)
+            f = with_range(b, f, s->box.at[i].sym, (Interval){ s->box.at[i].value, s->box.at[i].value });
+    }
+    return f;
+}
+
+/* ---- unions ---- */
+
+static const Node *pick(Build *b, const Facts *f, const Node *a, const Node *c, bool least) {
+    if (!a || !c) return NULL;
+    if (a == c) return a;
+    int64_t d;
+    const Node *difference = sim_simplify(b->ir, f, ir_sub(b->ir, a, c));
+    if (ir_is_int(difference, &d)) return (d < 0) == least ? a : c;
+    return sim_simplify(b->ir, f, least ? ir_min(b->ir, a, c) : ir_max(b->ir, a, c));
+}
+
+Interval low_union(Build *b, const Facts *f, Interval a, Interval c) {
+    return (Interval){ pick(b, f, a.lo, c.lo, true), pick(b, f, a.hi, c.hi, false) };
+}
+
+const Node *low_length(Build *b, const Facts *f, Interval i) {
+    return sim_simplify(b->ir, f, ir_add(b->ir, ir_sub(b->ir, i.hi, i.lo), ir_idx(b->ir, 1)));
+}
+
+/* ---- what readers need ---- */
+
+/* Ranges declared for the data of inputs, which may stand in indices. */
+static const Facts *data_facts(Build *b, const Facts *f, const StageNest *st) {
+    for (int i = 0; i < st->read.n; i++) {
+        const Func *in = st->read.at[i].func;
+        if (!in->has_range || !(ty_is_int(in->type[0]) || in->type[0] == MLC_INDEX)) continue;
+        Facts *more = ARENA_NEW(b->arena, Facts);
+        *more = (Facts){ .up = f, .memory = in, .range = { ir_int(b->ir, in->type[0], (int64_t)ceil(in->lo)),
+                                                           ir_int(b->ir, in->type[0], (int64_t)floor(in->hi)) } };
+        f = more;
+    }
+    return f;
+}
+
+static _Noreturn void unbounded(Build *b, ErrCode code, const StageNest *st, const Func *read, int d,
+                                const Node *coord, const Node *why) {
+    const Func *f = st->fn->func;
+    Place place = { .loc = st->sched->def->loc, .object = arena_printf(b->arena, "define %s", f->name) };
+    const char *stage = sch_stage_name(b->arena, f, st->index);
+    const char *text = ir_show(b->ir, coord), *cause = ir_show(b->ir, why ? why : coord);
+    if (code == ERR_UNBOUNDED_WRITE) fault_raise(b->fault, code, &place, stage, d, text, cause);
+    fault_raise(b->fault, code, &place, stage, read->name, d, text, cause);
+}
+
+/* A set of coordinates already met in one dimension. */
+static void add_coord(Build *b, const Facts *f, const StageNest *st, const Node *access, int d, PtrMap *seen,
+                      Interval *box) {
+    const Node *coord = access->kid[d], *why = NULL;
+    if (pm_has(seen, coord)) return;
+    pm_put(seen, coord, (void *)(uintptr_t)coord);
+    Interval i = sim_bounds(b->ir, f, coord, &why);
+    if (!i.lo || !i.hi) unbounded(b, ERR_UNBOUNDED, st, access->u.func, d, coord, why);
+    *box = box->lo ? low_union(b, b->base, *box, i) : i;
+}
+
+static const Read *find_read(const StageNest *st, const Func *f) {
+    for (int i = 0; i < st->read.n; i++)
+        if (st->read.at[i].func == f) return &st->read.at[i];
+    return NULL;
+}
+
+void low_required(Build *b, Func *f, const Scope *at, Interval *box) {
+    UseList *uses = pm_get(&b->uses, f);
+    for (int d = 0; d < f->rank; d++) box[d] = (Interval){ NULL, NULL };
+    for (int u = 0; uses && u < uses->n; u++) {
+        const StageNest *st = uses->at[u];
+        const Facts *facts = data_facts(b, low_facts(b, at, st->leaf), st);
+        const Read *read = find_read(st, f);
+        PtrMap seen[MAX_RANK];
+        for (int d = 0; d < f->rank; d++) pm_init(&seen[d], b->arena);
+        for (int i = 0; read && i < read->access.n; i++)
+            for (int d = 0; d < f->rank; d++) add_coord(b, facts, st, read->access.at[i], d, &seen[d], &box[d]);
+    }
+}
+
+/* ---- updates ---- */
+
+static bool is_var(const Node *e, const Sym *s) {
+    return e->op == OP_VAR && e->u.sym == s;
+}
+
+/* The variables of an update before it has loops: Vars over the box, RVars over their domain. */
+static const Facts *update_facts(Build *b, const FuncNest *fn, const StageNest *st, const Facts *f) {
+    const Def *def = st->sched->def;
+    for (int d = 0; d < def->rank; d++) {
+        const Node *c = def->coord[d];
+        if (c->op == OP_VAR && c->u.sym->kind == SYM_VAR) f = with_range(b, f, c->u.sym, fn->box[d]);
+    }
+    for (int i = 0; def->rdom && i < def->rdom->n; i++) {
+        const Node *min = def->rdom->min[i], *last;
+        last = ir_sub(b->ir, ir_add(b->ir, min, def->rdom->extent[i]), ir_idx(b->ir, 1));
+        f = with_range(b, f, def->rdom->var[i], (Interval){ min, last });
+    }
+    return data_facts(b, f, st);
+}
+
+static bool widen(Build *b, FuncNest *fn, const StageNest *st, const Facts *outer, const Facts *f, int d,
+                  const Node *coord, ErrCode code) {
+    const Node *pure = fn->sched->stage.at[0].def->coord[d], *why = NULL;
+    if (is_var(coord, pure->u.sym)) return false;
+    if (coord == st->sched->def->coord[d] && coord->op == OP_VAR && coord->u.sym->kind == SYM_VAR) return false;
+    Interval i = sim_bounds(b->ir, f, coord, &why);
+    if (!i.lo || !i.hi) unbounded(b, code, st, fn->func, d, coord, why);
+    Interval now = fn->box[d].lo ? low_union(b, outer, fn->box[d], i) : i;
+    bool changed = now.lo != fn->box[d].lo || now.hi != fn->box[d].hi;
+    fn->box[d] = now;
+    return changed;
+}
+
+/* A self-read may stand on a place that an earlier widening moved, so this runs until nothing moves. */
+void low_cover_updates(Build *b, FuncNest *fn, const Facts *outer) {
+    bool changed = fn->stage.n > 1;
+    for (int round = 0; changed && round <= fn->func->rank + 1; round++) {
+        changed = false;
+        for (int s = 1; s < fn->stage.n; s++) {
+            const StageNest *st = fn->stage.at[s];
+            const Facts *f = update_facts(b, fn, st, b->base);
+            for (int d = 0; d < fn->func->rank; d++)
+                changed |= widen(b, fn, st, outer, f, d, st->coord[d], ERR_UNBOUNDED_WRITE);
+            const Read *self = find_read(st, fn->func);
+            for (int i = 0; self && i < self->access.n; i++)
+                for (int d = 0; d < fn->func->rank; d++)
+                    changed |= widen(b, fn, st, outer, f, d, self->access.at[i]->kid[d], ERR_UNBOUNDED);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+/* checks.c - memory of the caller: its description, and what it must satisfy before any work is done.
+ *
+ * A min, extent or stride that the program fixes (mlc_dim, bound) stands as a constant everywhere; the
+ * check at entry is what makes that true. */
+#include "lower/nest.h"
+
+#include <string.h>
+
+const char *low_number(Build *b, int d) {
+    return arena_printf(b->arena, "%d", d);
+}
+
+Stmt *low_check(Build *b, const Node *cond, ErrCode code, const char *t0, const char *t1, int n,
+                const Node *const *arg) {
+    Stmt *s = ARENA_NEW(b->arena, Stmt);
+    s->kind = ST_CHECK;
+    s->u.check.cond = cond;
+    s->u.check.code = code;
+    s->u.check.text[0] = t0;
+    s->u.check.text[1] = t1;
+    s->u.check.n = n;
+    for (int i = 0; i < n; i++) s->u.check.arg[i] = arg[i];
+    return s;
+}
+
+static void entry(Build *b, Stmt *check) {
+    if (ir_is(check->u.check.cond, 1)) return;
+    VEC_PUSH(b->arena, &b->check, check);
+}
+
+/* The constant that a fact about the caller's buffer is fixed to, and the check that it is. */
+static const Node *fixed(Build *b, const Func *f, int d, const Sym *have, const Node *want, ErrCode code) {
+    const Node *arg[2] = { ir_var(b->ir, have), want };
+    entry(b, low_check(b, ir_make2(b->ir, OP_EQ, arg[0], want), code, f->name, low_number(b, d), 2, arg));
+    return want;
+}
+
+static void describe_dimension(Build *b, Storage *t, int d) {
+    Func *f = t->func;
+    Interner *ir = b->ir;
+    FuncSched *fs = pm_get(&b->sched->sched, f);
+    const Node *min = NULL, *extent = NULL, *stride = NULL;
+    if (f->dim[d].has_min) min = ir_idx(ir, f->dim[d].min);
+    if (f->dim[d].has_extent) extent = ir_idx(ir, f->dim[d].extent);
+    if (f->dim[d].has_stride) stride = ir_idx(ir, f->dim[d].stride);
+    if (fs && fs->bound[d].has) {
+        min = fs->bound[d].min;
+        extent = fs->bound[d].extent;
+    }
+    t->min[d] = min ? fixed(b, f, d, f->min[d], min, ERR_BUFFER_MIN) : ir_var(ir, f->min[d]);
+    t->extent[d] = extent ? fixed(b, f, d, f->extent[d], extent, ERR_BUFFER_EXTENT) : ir_var(ir, f->extent[d]);
+    t->stride[d] = stride ? fixed(b, f, d, f->stride[d], stride, ERR_BUFFER_STRIDE) : ir_var(ir, f->stride[d]);
+    if (!stride && d == 0 && b->options->dense) t->stride[d] = ir_idx(ir, 1);
+    if (f->dim[d].align > 1) {
+        const Node *arg[2] = { ir_var(ir, f->stride[d]), ir_idx(ir, f->dim[d].align) };
+        const Node *rest = ir_make2(ir, OP_MOD, arg[0], arg[1]);
+        entry(b, low_check(b, ir_make2(ir, OP_EQ, rest, ir_idx(ir, 0)), ERR_BUFFER_ALIGN, f->name, low_number(b, d), 2, arg));
+    }
+}
+
+static void describe(Build *b, Func *f, bool is_output) {
+    Storage *t = ARENA_NEW(b->arena, Storage);
+    char *name = arena_str(b->arena, f->name);
+    for (char *c = name; *c; c++)
+        if (*c == '.' || *c == '$') *c = '_';
+    *t = (Storage){ .func = f, .name = name, .is_input = !is_output, .is_output = is_output, .rank = f->rank, .n = f->n };
+    memcpy(t->type, f->type, sizeof t->type);
+    sm_put(&b->names, name, (void *)(uintptr_t)1);
+    for (int i = 0; i < b->program->external.n; i++) t->slot += b->program->external.at[i]->n;
+    pm_put(&b->external, f, t);
+    VEC_PUSH(b->arena, &b->program->external, t);
+    for (int d = 0; d < f->rank; d++) describe_dimension(b, t, d);
+}
+
+void low_external(Build *b) {
+    Schedule *s = b->sched;
+    for (int i = 0; i < s->order.n; i++)
+        if (s->order.at[i]->is_input) describe(b, s->order.at[i], false);
+    for (int i = 0; i < s->n_outputs; i++) describe(b, s->output[i], true);
+}
+
+/* ---- inputs ---- */
+
+static void check_input(Build *b, const Storage *t, Required *r) {
+    Interner *ir = b->ir;
+    r->input = t->func;
+    low_required(b, t->func, b->root, r->dim);
+    for (int d = 0; d < t->rank && r->dim[d].lo; d++) {
+        Interval need = { sim_simplify(ir, b->base, r->dim[d].lo), sim_simplify(ir, b->base, r->dim[d].hi) };
+        const Node *last = ir_sub(ir, ir_add(ir, t->min[d], t->extent[d]), ir_idx(ir, 1));
+        r->dim[d] = need;
+        const Node *inside = ir_make2(ir, OP_LAND, ir_make2(ir, OP_LE, t->min[d], need.lo), ir_make2(ir, OP_LE, need.hi, last));
+        const Node *empty = ir_make2(ir, OP_LT, need.hi, need.lo);
+        const Node *cond = sim_simplify(ir, b->base, ir_make2(ir, OP_LOR, inside, empty));
+        const Node *arg[4] = { need.lo, need.hi, t->min[d], last };
+        entry(b, low_check(b, cond, ERR_INPUT_BOX, t->func->name, low_number(b, d), 4, arg));
+    }
+}
+
+void low_entry_checks(Build *b) {
+    Program *p = b->program;
+    Required *all = ARENA_ARRAY(b->arena, Required, p->external.n + 1);
+    int n = 0;
+    for (int i = 0; i < p->external.n; i++)
+        if (p->external.at[i]->is_input) check_input(b, p->external.at[i], &all[n++]);
+    p->required = all;
+    p->n_required = n;
+}

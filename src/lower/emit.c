@@ -1,0 +1,100 @@
+/* emit.c - the finished tree of scopes as statements.
+ *
+ * In a scope stand, outermost first: the loop, the points of split dimensions, the guards, the boxes of
+ * what is computed here (consumers first, since each box is made of those before it), then memory and
+ * producers, each enclosing the consumers injected before it, and last the stage's next loop or its store. */
+#include "lower/nest.h"
+
+static Stmt *emit_scope(Build *b, Scope *s);
+
+/* undef keeps what the buffer holds: it reads the point that is about to be stored. */
+typedef struct {
+    const StageNest *st;
+    int elem;
+} Undef;
+
+static const Node *keep(void *user, Interner *I, const Node *e) {
+    const Undef *u = user;
+    Func *f = u->st->fn->func;
+    if (e->op != OP_UNDEF) return e;
+    return ir_access(I, f, f->type[u->elem], u->elem, f->rank, u->st->coord);
+}
+
+static Stmt *emit_leaf(Build *b, const StageNest *st) {
+    Func *f = st->fn->func;
+    const Node *value[MAX_TUPLE];
+    bool stores = false;
+    for (int i = 0; i < f->n; i++) {
+        Undef u = { st, i };
+        value[i] = ir_rewrite(b->ir, st->value[i], keep, &u);
+        const Node *same = ir_access(b->ir, f, f->type[i], i, f->rank, st->coord);
+        stores |= value[i] != same;
+    }
+    if (!stores) return NULL;
+    Stmt *s = st_store(b->arena, f, f->rank, st->coord, f->n, value);
+    const Node *cond = ir_bool(b->ir, true);
+    for (int i = 0; i < st->n_where; i++) cond = ir_make2(b->ir, OP_LAND, cond, st->where[i]);
+    return ir_is(cond, 1) ? s : st_if(b->arena, cond, s, NULL);
+}
+
+static Stmt *emit_func(Build *b, const FuncNest *fn) {
+    int n = fn->stage.n;
+    Stmt **at = ARENA_ARRAY(b->arena, Stmt *, n);
+    for (int i = 0; i < n; i++) {
+        StageNest *st = fn->stage.at[i];
+        Stmt *body = emit_scope(b, st->top), *both[2] = { st_block(b->arena, st->check.n, st->check.at), body };
+        Stmt *all = st_block(b->arena, 2, both);
+        at[i] = all ? st_produce(b->arena, fn->func, i, false, all) : NULL;
+        if (at[i]) at[i]->line = fn->sched->compute.line;
+    }
+    return st_block(b->arena, n, at);
+}
+
+static Stmt *emit_scope(Build *b, Scope *s) {
+    Arena *a = b->arena;
+    Stmt *body = s->inner ? emit_scope(b, s->inner) : s->stage ? emit_leaf(b, s->stage) : NULL;
+    for (int i = 0; i < s->item.n; i++) {
+        const Item *item = &s->item.at[i];
+        if (item->computed) {
+            Stmt *both[2] = { emit_func(b, item->fn), body };
+            body = st_block(a, 2, both);
+        }
+        if (item->stored && body) body = st_alloc(a, item->fn->storage, body);
+    }
+    if (!body) return NULL;
+    for (int i = s->box.n - 1; i >= 0; i--) body = st_let(a, s->box.at[i].sym, s->box.at[i].value, body);
+    for (int i = s->guard.n - 1; i >= 0; i--) {
+        body = st_if(a, s->guard.at[i], body, NULL);
+        body->u.cond.likely = true;
+    }
+    for (int i = s->let.n - 1; i >= 0; i--) body = st_let(a, s->let.at[i].sym, s->let.at[i].value, body);
+    if (!s->var) return body;
+    Stmt *loop = st_for(a, s->var, s->kind, s->min, s->extent, body);
+    loop->u.loop.dim = s->dim;
+    loop->line = s->dim->line;
+    return loop;
+}
+
+/* Does any output have a point? */
+static const Node *some_work(Build *b) {
+    const Node *any = ir_bool(b->ir, false);
+    for (int i = 0; i < b->sched->n_outputs; i++) {
+        const Storage *t = pm_get(&b->external, b->sched->output[i]);
+        const Node *all = ir_bool(b->ir, true);
+        for (int d = 0; d < t->rank; d++)
+            all = ir_make2(b->ir, OP_LAND, all, ir_make2(b->ir, OP_LT, ir_idx(b->ir, 0), t->extent[d]));
+        any = ir_make2(b->ir, OP_LOR, any, all);
+    }
+    return any;
+}
+
+Stmt *low_emit(Build *b) {
+    Stmt *body = emit_scope(b, b->root), *checks = st_block(b->arena, b->check.n, b->check.at);
+    Stmt *both[2] = { checks, body };
+    Stmt *all = st_block(b->arena, 2, both);
+    const Node *cond = some_work(b);
+    if (!all || ir_is(cond, 1)) return all;
+    all = st_if(b->arena, cond, all, NULL);
+    all->u.cond.likely = true;
+    return all;
+}

@@ -1,0 +1,109 @@
+/* flatten.c - coordinates become one index into memory: the last pass.
+ *
+ *     f(x, y)   ->   load f[(x - f.min0) * stride0 + (y - f.min1) * stride1]
+ *
+ * Dimension 0 of internal memory is dense, the others follow in order; a folded dimension wraps around its
+ * circular buffer.  A min or stride that takes operations gets a name around the allocation, so that it is
+ * computed once and indices stay sums of loop variables. */
+#include "lower/passes.h"
+
+#include <string.h>
+
+typedef struct {
+    Program *p;
+    PtrMap memory; /* Func -> Storage in scope */
+} Flatten;
+
+static const Node *one_index(Interner *I, const Storage *t, const Node *const *coord) {
+    const Node *sum = ir_idx(I, 0);
+    for (int d = 0; d < t->rank; d++) {
+        const Node *c = t->fold[d] > 0 ? ir_make2(I, OP_MOD, coord[d], ir_idx(I, t->fold[d]))
+                                       : ir_sub(I, coord[d], t->min[d]);
+        sum = ir_add(I, sum, ir_mul(I, c, t->stride[d]));
+    }
+    return sim_simplify(I, NULL, sum);
+}
+
+static const Node *flatten_node(void *user, Interner *I, const Node *e) {
+    Flatten *f = user;
+    if (e->op != OP_ACCESS) return e;
+    Storage *t = pm_get(&f->memory, e->u.func);
+    CHECK(I->fault, t && e->n == t->rank);
+    const Node *index = one_index(I, t, e->kid);
+    return ir_node(I, OP_LOAD, (mlc_type)e->type, (uint64_t)(uintptr_t)t, e->aux, 1, &index);
+}
+
+static const Node *expr(StmtMap *m, const Node *e) {
+    return ir_rewrite(m->ir, e, flatten_node, m->user);
+}
+
+static Stmt *flatten_store(StmtMap *m, Stmt *s) {
+    Flatten *f = m->user;
+    Storage *t = pm_get(&f->memory, s->u.store.func);
+    CHECK(m->ir->fault, t && s->u.store.rank == t->rank);
+    const Node *coord[MAX_RANK];
+    for (int d = 0; d < t->rank; d++) coord[d] = expr(m, s->u.store.coord[d]);
+    Stmt *now = arena_copy(m->arena, s, sizeof *s);
+    memset(now->u.store.coord, 0, sizeof now->u.store.coord);
+    now->u.store.coord[0] = one_index(m->ir, t, coord);
+    now->u.store.rank = 1;
+    now->u.store.storage = t;
+    for (int i = 0; i < s->u.store.n; i++) now->u.store.value[i] = expr(m, s->u.store.value[i]);
+    return now;
+}
+
+typedef struct {
+    const Sym *sym;
+    const Node *value;
+} NamedNode;
+
+/* The node itself where it is a constant or a variable, else a name for it. */
+static const Node *name_it(StmtMap *m, const Storage *t, const char *what, int d, const Node *e, NamedNode *named, int *n) {
+    if (ir_is_const(e) || e->op == OP_VAR) return e;
+    Sym *s = ARENA_NEW(m->arena, Sym);
+    s->name = arena_printf(m->arena, "%s.%s%d", t->name, what, d);
+    s->kind = SYM_LET;
+    s->type = MLC_INDEX;
+    s->func = t->func;
+    named[*n] = (NamedNode){ s, e };
+    ++*n;
+    return ir_var(m->ir, s);
+}
+
+static Stmt *flatten_alloc(StmtMap *m, Stmt *s) {
+    Flatten *f = m->user;
+    Storage *t = arena_copy(m->arena, s->u.alloc.storage, sizeof *t), *outer = pm_get(&f->memory, t->func);
+    NamedNode named[3 * MAX_RANK];
+    int n = 0;
+    const Node *stride = ir_idx(m->ir, 1);
+    for (int d = 0; d < t->rank; d++) {
+        t->min[d] = name_it(m, t, "min", d, t->min[d], named, &n);
+        t->extent[d] = name_it(m, t, "extent", d, t->extent[d], named, &n);
+        t->stride[d] = d ? name_it(m, t, "stride", d, stride, named, &n) : stride;
+        const Node *size = t->fold[d] > 0 ? ir_idx(m->ir, t->fold[d]) : t->extent[d];
+        stride = sim_simplify(m->ir, NULL, ir_mul(m->ir, t->stride[d], size));
+    }
+    pm_put(&f->memory, t->func, t);
+    Stmt *body = st_map(m, s->u.alloc.body);
+    pm_put(&f->memory, t->func, outer);
+    if (!body) return NULL;
+    Stmt *now = st_alloc(m->arena, t, body);
+    now->line = s->line;
+    while (n--) now = st_let(m->arena, named[n].sym, named[n].value, now);
+    return now;
+}
+
+static Stmt *stmt(StmtMap *m, Stmt *s) {
+    if (s->kind == ST_STORE) return flatten_store(m, s);
+    if (s->kind == ST_ALLOC) return flatten_alloc(m, s);
+    return st_map_kids(m, s);
+}
+
+void low_flatten(Program *p, const LowerOptions *o) {
+    (void)o;
+    Flatten f = { .p = p };
+    pm_init(&f.memory, p->arena);
+    for (int i = 0; i < p->external.n; i++) pm_put(&f.memory, p->external.at[i]->func, p->external.at[i]);
+    StmtMap m = { .arena = p->arena, .ir = p->ir, .expr = expr, .stmt = stmt, .user = &f };
+    p->body = st_map(&m, p->body);
+}

@@ -1,0 +1,277 @@
+/* inject.c - putting a Func into the nest: its place, its box there, its stages, its memory.
+ *
+ * The place must enclose every reader.  Memory stands at the place of computation or around it; loops
+ * between the two must be serial, since their iterations share the memory. */
+#include "lower/nest.h"
+
+#include <string.h>
+
+bool low_encloses(const Scope *outer, const Scope *inner) {
+    while (inner && inner->depth > outer->depth) inner = inner->up;
+    return inner == outer;
+}
+
+static const StageNest *first_outside(const UseList *uses, const Scope *at) {
+    for (int i = 0; i < uses->n; i++)
+        if (!low_encloses(at, uses->at[i]->leaf)) return uses->at[i];
+    return NULL;
+}
+
+/* The innermost scope that encloses every reader. */
+static Scope *meet(const UseList *uses) {
+    Scope *at = uses->at[0]->leaf;
+    while (at->up && first_outside(uses, at)) at = at->up;
+    return at;
+}
+
+static const char *legal_places(Build *b, const UseList *uses) {
+    StrBuf text;
+    sb_init(&text, b->arena);
+    for (const Scope *s = meet(uses); s; s = s->up) {
+        if (!s->dim) continue;
+        sb_printf(&text, "compute_at(%s, %s), ", sch_stage_name(b->arena, s->stage->fn->func, s->stage->index),
+                  s->dim->name);
+    }
+    sb_puts(&text, "compute_root()");
+    return text.at;
+}
+
+static Scope *find_loop(const StageNest *st, const char *loop) {
+    for (Scope *s = st->top; s; s = s->inner)
+        if (s->dim && !strcmp(s->dim->name, loop)) return s;
+    return NULL;
+}
+
+/* The scope of a level: of the stages that have the loop, the one that encloses every reader. */
+static Scope *find_level(Build *b, const FuncSched *fs, const Level *level, const UseList *uses) {
+    if (level->kind == AT_ROOT) return b->root;
+    if (!level->func) {
+        for (int i = 1; i < uses->n; i++)
+            if (uses->at[i] != uses->at[0]) return b->root;
+        return uses->at[0]->leaf;
+    }
+    FuncNest *at = pm_get(&b->nest, level->func);
+    const StageNest *outside = uses->at[0];
+    for (int i = 0; at && i < at->stage.n; i++) {
+        Scope *s = level->stage < 0 || level->stage == i ? find_loop(at->stage.at[i], level->loop) : NULL;
+        const StageNest *bad = s ? first_outside(uses, s) : NULL;
+        if (s && !bad) return s;
+        if (bad) outside = bad;
+    }
+    Place place = sch_place(b->arena, level->line);
+    fault_raise(b->fault, ERR_AT_NOT_ENCLOSING, &place, fs->func->name,
+                sch_stage_name(b->arena, outside->fn->func, outside->index), legal_places(b, uses));
+}
+
+static void find_place(Build *b, FuncNest *fn, const UseList *uses) {
+    const FuncSched *fs = fn->sched;
+    fn->compute = find_level(b, fs, &fs->compute, uses);
+    fn->store = fs->store.line ? find_level(b, fs, &fs->store, uses) : fn->compute;
+    if (!fs->store.line) return;
+    Place place = sch_place(b->arena, fs->store.line);
+    if (!low_encloses(fn->store, fn->compute))
+        fault_raise(b->fault, ERR_STORE_NOT_ENCLOSING, &place, fs->func->name);
+    for (const Scope *s = fn->compute; s != fn->store; s = s->up)
+        if (s->var && (s->kind == LOOP_PARALLEL || s->kind == LOOP_VECTOR))
+            fault_raise(b->fault, ERR_STORE_RACE, &place, s->dim->name, fs->func->name);
+}
+
+/* ---- readers ---- */
+
+typedef struct {
+    Build *b;
+    StageNest *st;
+} Gather;
+
+static void gather(void *user, const Node *e) {
+    Gather *g = user;
+    if (e->op != OP_ACCESS) return;
+    StageNest *st = g->st;
+    for (int i = st->read.n - 1; i >= 0; i--)
+        if (st->read.at[i].func == e->u.func) {
+            VEC_PUSH(g->b->arena, &st->read.at[i].access, e);
+            return;
+        }
+    Read r = { .func = e->u.func };
+    VEC_PUSH(g->b->arena, &r.access, e);
+    VEC_PUSH(g->b->arena, &st->read, r);
+}
+
+static void note_uses(Build *b, StageNest *st) {
+    for (int i = 0; i < st->read.n; i++) {
+        Func *f = st->read.at[i].func;
+        if (f == st->fn->func) continue;
+        UseList *uses = pm_get(&b->uses, f);
+        if (!uses) pm_put(&b->uses, f, uses = ARENA_NEW(b->arena, UseList));
+        VEC_PUSH(b->arena, uses, st);
+    }
+}
+
+/* The definition with inlined Funcs substituted, over Vars and RVars still. */
+static StageNest *new_stage(Build *b, FuncNest *fn, int index) {
+    StageNest *st = ARENA_NEW(b->arena, StageNest);
+    st->fn = fn;
+    st->index = index;
+    st->sched = &fn->sched->stage.at[index];
+    const Def *def = st->sched->def;
+    st->n_where = def->rdom ? def->rdom->where_canon.n : 0;
+    st->where = ARENA_ARRAY(b->arena, const Node *, st->n_where + 1);
+    Gather g = { b, st };
+    for (int d = 0; d < def->rank; d++) ir_visit(b->arena, st->coord[d] = low_inline(b, def->coord[d]), gather, &g);
+    for (int i = 0; i < def->n; i++) ir_visit(b->arena, st->value[i] = low_inline(b, def->value[i]), gather, &g);
+    for (int i = 0; i < st->n_where; i++)
+        ir_visit(b->arena, st->where[i] = low_inline(b, def->rdom->where_canon.at[i]), gather, &g);
+    return st;
+}
+
+/* ---- boxes ---- */
+
+static void output_box(Build *b, FuncNest *fn) {
+    for (int d = 0; d < fn->func->rank; d++) {
+        const Node *min = fn->storage->min[d], *extent = fn->storage->extent[d];
+        const Node *last = ir_sub(b->ir, ir_add(b->ir, min, extent), ir_idx(b->ir, 1));
+        fn->box[d] = (Interval){ min, sim_simplify(b->ir, b->base, last) };
+    }
+}
+
+/* The caller's buffer must hold what other outputs read and what updates write. */
+static void check_output(Build *b, const FuncNest *fn, const Interval *need) {
+    for (int d = 0; d < fn->func->rank; d++) {
+        Interval have = fn->box[d];
+        if (need[d].lo == have.lo && need[d].hi == have.hi) continue;
+        const Node *below = ir_make2(b->ir, OP_LE, have.lo, need[d].lo);
+        const Node *above = ir_make2(b->ir, OP_LE, need[d].hi, have.hi);
+        const Node *arg[4] = { need[d].lo, need[d].hi, have.lo, have.hi };
+        Stmt *check = low_check(b, ir_make2(b->ir, OP_LAND, below, above), ERR_OUTPUT_BOX, fn->func->name,
+                                low_number(b, d), 4, arg);
+        VEC_PUSH(b->arena, &b->check, check);
+    }
+}
+
+static void apply_bounds(Build *b, FuncNest *fn, const Facts *f) {
+    for (int d = 0; d < fn->func->rank; d++) {
+        if (!fn->sched->bound[d].has) continue;
+        const Node *min = fn->sched->bound[d].min;
+        const Node *last = ir_sub(b->ir, ir_add(b->ir, min, fn->sched->bound[d].extent), ir_idx(b->ir, 1));
+        Interval need = fn->box[d];
+        const Node *cond = ir_make2(b->ir, OP_LAND, ir_make2(b->ir, OP_LE, min, need.lo),
+                                    ir_make2(b->ir, OP_LE, need.hi, last));
+        cond = sim_simplify(b->ir, f, cond);
+        fn->box[d] = (Interval){ min, last };
+        if (ir_is(cond, 1)) continue;
+        const Node *arg[4] = { need.lo, need.hi, min, last };
+        Stmt *check = low_check(b, cond, ERR_BOUND_BOX, fn->func->name, low_number(b, d), 4, arg);
+        check->line = fn->sched->bound[d].line;
+        VEC_PUSH(b->arena, &fn->stage.at[0]->check, check);
+    }
+}
+
+static void count_node(void *user, const Node *e) {
+    (void)e;
+    ++*(int *)user;
+}
+
+static void varies_node(void *user, const Node *e) {
+    Build *b = ((void **)user)[0];
+    if (e->op == OP_VAR && pm_get(&b->varying, e->u.sym)) ((void **)user)[1] = b;
+}
+
+static bool varies(Build *b, const Node *e) {
+    void *user[2] = { b, NULL };
+    ir_visit(b->arena, e, varies_node, user);
+    return user[1] != NULL;
+}
+
+/* An end of a box that is more than a few operations gets a name, so that chains of boxes stay short. */
+static const Node *name_end(Build *b, FuncNest *fn, int d, const Node *e, const char *end) {
+    int count = 0;
+    ir_visit(b->arena, e, count_node, &count);
+    if (count <= 9) return e;
+    const char *name = arena_printf(b->arena, "%s.%s.%s", fn->func->name, fn->func->arg[d]->name, end);
+    const Sym *sym = low_sym(b, fn->func, SYM_LET, name);
+    if (varies(b, e)) pm_put(&b->varying, sym, (void *)(uintptr_t)1);
+    BoxLet let = { sym, e };
+    VEC_PUSH(b->arena, &fn->compute->box, let);
+    return ir_var(b->ir, sym);
+}
+
+static void name_box(Build *b, FuncNest *fn, const Facts *f) {
+    for (int d = 0; d < fn->func->rank; d++) {
+        Interval *i = &fn->box[d];
+        const Node *length = low_length(b, f, *i);
+        const Scope *s = fn->compute;
+        while (s && !(s->var && s->kind == LOOP_VECTOR)) s = s->up;
+        if (s && varies(b, length)) {
+            Place place = { .loc = fn->func->loc, .object = arena_printf(b->arena, "schedule %s", fn->func->name) };
+            if (fn->sched->compute.line) place = sch_place(b->arena, fn->sched->compute.line);
+            fault_raise(b->fault, ERR_AT_IN_VECTOR, &place, fn->func->name, s->dim->name);
+        }
+        int64_t size;
+        i->lo = name_end(b, fn, d, i->lo, "min");
+        if (ir_is_int(length, &size)) i->hi = ir_add(b->ir, i->lo, ir_idx(b->ir, size - 1));
+        else i->hi = name_end(b, fn, d, i->hi, "max");
+    }
+}
+
+/* ---- the whole ---- */
+
+static void find_box(Build *b, FuncNest *fn) {
+    Func *f = fn->func;
+    const Facts *facts = low_facts(b, NULL, fn->compute);
+    if (fn->storage) {
+        Interval need[MAX_RANK];
+        low_required(b, f, b->root, need);
+        output_box(b, fn);
+        memcpy(fn->computed, fn->box, sizeof fn->box);
+        low_cover_updates(b, fn, facts);
+        for (int d = 0; d < f->rank; d++)
+            if (need[d].lo) fn->box[d] = low_union(b, facts, fn->box[d], need[d]);
+        memcpy(need, fn->box, sizeof need);
+        memcpy(fn->box, fn->computed, sizeof fn->box);
+        check_output(b, fn, need);
+        return;
+    }
+    low_required(b, f, fn->compute, fn->box);
+    low_cover_updates(b, fn, facts);
+    for (int d = 0; d < f->rank; d++) {
+        fn->box[d].lo = sim_simplify(b->ir, facts, fn->box[d].lo);
+        fn->box[d].hi = sim_simplify(b->ir, facts, fn->box[d].hi);
+    }
+    apply_bounds(b, fn, facts);
+    name_box(b, fn, facts);
+}
+
+static void add_item(Build *b, Scope *at, FuncNest *fn, bool stored, bool computed) {
+    Item item = { fn, stored, computed };
+    VEC_PUSH(b->arena, &at->item, item);
+}
+
+void low_inject(Build *b, FuncSched *fs) {
+    Func *f = fs->func;
+    FuncNest *fn = ARENA_NEW(b->arena, FuncNest);
+    UseList *uses = pm_get(&b->uses, f);
+    fn->sched = fs;
+    fn->func = f;
+    fn->storage = pm_get(&b->external, f);
+    if (!fn->storage && !uses) return; /* read by inlined definitions alone, in parts that are gone */
+    pm_put(&b->nest, f, fn);
+    fn->compute = fn->store = b->root;
+    if (!fn->storage) find_place(b, fn, uses);
+    for (int i = 0; i < fs->stage.n; i++) VEC_PUSH(b->arena, &fn->stage, new_stage(b, fn, i));
+    find_box(b, fn);
+    memcpy(fn->computed, fn->box, sizeof fn->box);
+    const Facts *facts = low_facts(b, NULL, fn->compute);
+    for (int i = 0; i < fn->stage.n; i++) {
+        low_build_stage(b, fn->stage.at[i]);
+        for (int d = 0; d < f->rank; d++)
+            fn->computed[d] = low_union(b, facts, fn->computed[d], fn->stage.at[i]->covered[d]);
+        note_uses(b, fn->stage.at[i]);
+    }
+    if (fn->storage) {
+        add_item(b, b->root, fn, false, true);
+        return;
+    }
+    low_allocate(b, fn);
+    if (fn->store != fn->compute) add_item(b, fn->compute, fn, false, true);
+    add_item(b, fn->store, fn, true, fn->store == fn->compute);
+}

@@ -1,0 +1,93 @@
+/* lower.c - runs the passes of passes.def in order, checks what each needs, times it and shows it. */
+#include "lower/passes.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { NEST = 1, POINTS = 2, SIMPLE = 4, PARTED = 8, UNROLLED = 16, FLAT = 32 };
+
+static void pass_build(Program *p, const LowerOptions *o) { low_build(p, o); }
+static void pass_settle(Program *p, const LowerOptions *o) { low_settle(p, o); }
+static void pass_unroll(Program *p, const LowerOptions *o) { low_unroll(p, o); }
+static void pass_flatten(Program *p, const LowerOptions *o) { low_flatten(p, o); }
+
+static void pass_simplify(Program *p, const LowerOptions *o) {
+    (void)o;
+    p->body = low_simplify(p->arena, p->ir, p->body);
+}
+
+static void pass_simplify_parts(Program *p, const LowerOptions *o) { pass_simplify(p, o); }
+static void pass_simplify_last(Program *p, const LowerOptions *o) { pass_simplify(p, o); }
+
+static void pass_partition(Program *p, const LowerOptions *o) {
+    (void)o;
+    p->body = low_partition(p->arena, p->ir, p->body);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(Program *p, const LowerOptions *o);
+    unsigned needs, gives, breaks;
+    const char *what;
+} passes[] = {
+#define PASS(name, needs, gives, breaks, what) { #name, pass_##name, needs, gives, breaks, what },
+#include "lower/passes.def"
+#undef PASS
+};
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* ---- the scalar params that are left ---- */
+
+typedef struct {
+    Program *p;
+    PtrMap seen;
+} Params;
+
+static void visit_param(void *user, const Node *e) {
+    Params *w = user;
+    if (e->op != OP_VAR || e->u.sym->kind != SYM_PARAM || pm_has(&w->seen, e->u.sym)) return;
+    pm_put(&w->seen, e->u.sym, (void *)(uintptr_t)e->u.sym);
+    VEC_PUSH(w->p->arena, &w->p->param, e->u.sym);
+}
+
+static const Node *look_expr(StmtMap *m, const Node *e) {
+    if (!ir_is_const(e)) ir_visit(m->arena, e, visit_param, m->user);
+    return e;
+}
+
+static void find_params(Program *p) {
+    Params w = { .p = p };
+    pm_init(&w.seen, p->arena);
+    StmtMap m = { .arena = p->arena, .ir = p->ir, .expr = look_expr, .user = &w };
+    st_map(&m, p->body);
+    for (int i = 1; i < p->param.n; i++) /* by slot; there are few */
+        for (int j = i; j > 0 && p->param.at[j - 1]->slot > p->param.at[j]->slot; j--) {
+            const Sym *t = p->param.at[j];
+            p->param.at[j] = p->param.at[j - 1];
+            p->param.at[j - 1] = t;
+        }
+}
+
+Program *low_lower(Arena *arena, Interner *I, Schedule *s, const LowerOptions *o) {
+    Program *p = ARENA_NEW(arena, Program);
+    *p = (Program){ .name = o->name, .arena = arena, .ir = I, .schedule = s, .dense = o->dense };
+    unsigned holds = 0;
+    for (int i = 0; i < (int)(sizeof passes / sizeof *passes); i++) {
+        double start = now_ms();
+        CHECK(arena->fault, (holds & passes[i].needs) == passes[i].needs);
+        passes[i].run(p, o);
+        holds = (holds & ~passes[i].breaks) | passes[i].gives;
+        p->flat = holds & FLAT;
+        if (i == 0) find_params(p);
+        double took = now_ms() - start;
+        if (o->verify) st_verify(p, passes[i].name);
+        if (o->observe) o->observe(o->observe_user, passes[i].name, took, p);
+        if (o->stop_after && !strcmp(o->stop_after, passes[i].name)) break;
+    }
+    return p;
+}

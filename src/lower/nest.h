@@ -1,0 +1,139 @@
+/* nest.h - the loop nests while they are being built: a tree of scopes, mutable, private to lowering.
+ *
+ * Every definition that is computed becomes a StageNest: a chain of scopes, one a loop, outermost first.
+ * A Func is computed in a scope (root, or the inside of a consumer's loop) and stored in that scope or one
+ * around it.  Funcs are injected consumers first, so when a Func comes, everything that reads it stands
+ * in the tree already, and its box at its place is the union over those reads: one walk from each reader
+ * up to the place, never over the whole program.  Emission turns the finished tree into statements. */
+#ifndef NEST_H
+#define NEST_H
+
+#include "lower/lower.h"
+#include "schedule/resolve.h"
+
+typedef struct Scope Scope;
+typedef struct StageNest StageNest;
+typedef struct FuncNest FuncNest;
+
+/* A name bound right inside a loop to an expression of loops around: the point of a dimension that was
+ * split, or the start of a shifted tile. */
+typedef struct {
+    const Sym *sym;
+    const Node *value;
+    Interval whole;       /* where it lies once all of its loops are eliminated */
+    const Scope *outermost; /* the outermost of the loops it is made of */
+    bool clips;           /* a guard keeps it within `whole` where value alone would not */
+} NestLet;
+
+typedef struct {
+    const Sym *sym;
+    const Node *value;
+} BoxLet;
+
+typedef struct {
+    FuncNest *fn;
+    bool stored, computed; /* here */
+} Item;
+
+struct Scope {
+    Scope *up;            /* NULL: root */
+    StageNest *stage;     /* whose loop, or whose top; NULL: root */
+    const Dim *dim;       /* the loop, NULL: root or the top of a stage */
+    const Sym *var;       /* NULL: no loop (also a loop of exactly one iteration) */
+    const Node *min, *extent;
+    LoopKind kind;
+    int depth;
+    bool in_vector;       /* inside or at a vector loop */
+    VEC(NestLet) let;
+    VEC(const Node *) guard;
+    VEC(BoxLet) box;      /* boxes of what is computed here: consumers first */
+    VEC(Item) item;       /* consumers first; each encloses the ones before it */
+    Scope *inner;         /* the stage's next loop, NULL: its leaf */
+};
+
+/* The accesses of one Func in a stage. */
+typedef struct {
+    Func *func;
+    VEC(const Node *) access;
+} Read;
+
+struct StageNest {
+    FuncNest *fn;
+    const StageSched *sched;
+    int index;
+    Scope *top, *leaf;    /* top has no loop of its own */
+    int n_where;
+    const Node *coord[MAX_RANK], *value[MAX_TUPLE], **where; /* inlined; over loop variables once built */
+    VEC(Read) read;
+    Interval covered[MAX_RANK]; /* what its loops run over, rounded tails included */
+    VEC(Stmt *) check;
+};
+
+struct FuncNest {
+    FuncSched *sched;
+    Func *func;
+    Scope *compute, *store;
+    Storage *storage;
+    Interval box[MAX_RANK];  /* at the compute scope */
+    Interval computed[MAX_RANK]; /* the same, with rounded tails */
+    VEC(StageNest *) stage;
+};
+
+typedef struct {
+    Interner *ir;
+    Arena *arena;
+    Fault *fault;
+    Schedule *sched;
+    const LowerOptions *options;
+    Program *program;
+    Scope *root;
+    PtrMap uses;     /* Func -> UseList */
+    PtrMap nest;     /* Func -> FuncNest */
+    PtrMap external; /* Func -> Storage */
+    PtrMap inlined;  /* ACCESS node -> its expansion */
+    PtrMap varying;  /* Sym that differs between the lanes of a vector loop around it */
+    StrMap names;    /* names in use */
+    const Facts *base; /* what holds everywhere inside the body */
+    VEC(Stmt *) check; /* at entry */
+} Build;
+
+typedef VEC(StageNest *) UseList;
+
+/* inline.c: every access of an inlined Func replaced by its definition. */
+const Node *low_inline(Build *b, const Node *e);
+
+/* bounds.c */
+/* Ranges of what is bound inside `outer` (NULL: of everything) down to `inner`, on top of the base facts. */
+const Facts *low_facts(Build *b, const Scope *outer, const Scope *inner);
+Interval low_union(Build *b, const Facts *f, Interval a, Interval c);
+/* The box of f that the readers need at scope `at`; raises where it has no bounds. */
+void low_required(Build *b, Func *f, const Scope *at, Interval *box);
+/* Widens the box of a Func with updates by what they write and read of it. */
+void low_cover_updates(Build *b, FuncNest *fn, const Facts *f);
+/* The range of a node over the given facts, which must be bounded. */
+const Node *low_length(Build *b, const Facts *f, Interval i); /* hi - lo + 1 */
+
+/* nest.c: the loops of one stage over fn->box. */
+void low_build_stage(Build *b, StageNest *st);
+const Sym *low_sym(Build *b, const Func *f, SymKind kind, const char *name);
+
+/* inject.c: where a Func is computed and stored, and putting it there. */
+void low_inject(Build *b, FuncSched *fs);
+bool low_encloses(const Scope *outer, const Scope *inner);
+
+/* alloc_bounds.c: the memory of a Func that is placed. */
+void low_allocate(Build *b, FuncNest *fn);
+
+/* checks.c: what the caller's buffers must satisfy. */
+void low_external(Build *b);
+const char *low_number(Build *b, int d); /* as text, for messages */
+void low_entry_checks(Build *b);
+Stmt *low_check(Build *b, const Node *cond, ErrCode code, const char *t0, const char *t1, int n, const Node *const *arg);
+
+/* emit.c */
+Stmt *low_emit(Build *b);
+
+/* build.c: the whole of it. */
+void low_build(Program *p, const LowerOptions *o);
+
+#endif

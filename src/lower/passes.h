@@ -1,0 +1,15 @@
+/* passes.h - the functions behind the rows of passes.def. */
+#ifndef PASSES_H
+#define PASSES_H
+
+#include "lower/lower.h"
+
+Stmt *low_partition(Arena *a, Interner *I, Stmt *s); /* partition.c */
+Stmt *low_simplify(Arena *a, Interner *I, Stmt *s);  /* simplify_pass.c */
+
+void low_build(Program *p, const LowerOptions *o);   /* build.c */
+void low_settle(Program *p, const LowerOptions *o);  /* settle.c */
+void low_unroll(Program *p, const LowerOptions *o);  /* unroll.c */
+void low_flatten(Program *p, const LowerOptions *o); /* flatten.c */
+
+#endif

@@ -1,0 +1,42 @@
+/* settle.c - the points of split dimensions put in place of their names.
+ *
+ * While boxes were inferred the names kept a dimension's range apart from the loops it was split into; from
+ * here on indices are wanted as sums of loop variables, which partition solves and code generation
+ * strides over.  Values that cost more than that (quotients, what is long) keep their name. */
+#include "lower/passes.h"
+
+enum { SMALL = 12 };
+
+typedef struct {
+    int count;
+    bool costly;
+} Cost;
+
+static void cost_node(void *user, const Node *e) {
+    Cost *c = user;
+    c->count++;
+    c->costly |= e->op == OP_DIV || e->op == OP_MOD || e->op == OP_ACCESS || e->op == OP_LOAD;
+}
+
+static const Node *expr(StmtMap *m, const Node *e) {
+    const PtrMap *value = m->user;
+    return value->n ? ir_substitute(m->ir, e, value) : e;
+}
+
+static Stmt *stmt(StmtMap *m, Stmt *s) {
+    if (s->kind != ST_LET || s->u.let.value->type != MLC_INDEX) return st_map_kids(m, s);
+    const Node *value = expr(m, s->u.let.value);
+    Cost c = { 0 };
+    ir_visit(m->arena, value, cost_node, &c);
+    if (c.costly || c.count > SMALL) return st_map_kids(m, s);
+    pm_put(m->user, s->u.let.var, (void *)(uintptr_t)value);
+    return st_map(m, s->u.let.body);
+}
+
+void low_settle(Program *p, const LowerOptions *o) {
+    (void)o;
+    PtrMap value;
+    pm_init(&value, p->arena);
+    StmtMap m = { .arena = p->arena, .ir = p->ir, .expr = expr, .stmt = stmt, .user = &value };
+    p->body = st_map(&m, p->body);
+}
