@@ -172,6 +172,9 @@ START_TEST(integer_identities) {
     /* constants whose sum wraps stay apart: intervals would lose by it */
     const Node *u = var(MLC_U8);
     ck_assert(ir_add(I, ir_add(I, u, num(MLC_U8, 200)), num(MLC_U8, 100))->kid[0]->op == OP_ADD);
+    ck_assert(ir_add(I, var(MLC_U64), num(MLC_U64, -3))->op == OP_ADD);
+    const Node *far = ir_add(I, var(MLC_U64), num(MLC_U64, INT64_MIN));
+    ck_assert(ir_add(I, far, num(MLC_U64, 1))->kid[0] == far);
 }
 END_TEST
 

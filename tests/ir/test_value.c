@@ -62,7 +62,7 @@ static const struct {
     { OP_SHL, MLC_U8, MLC_U8, 1, 8, 0 },
     { OP_SHL, MLC_I8, MLC_I32, 1, 7, -128 },
     { OP_SHL, MLC_I64, MLC_I64, 1, 64, 0 },
-    { OP_SHL, MLC_I64, MLC_U64, 1, -1, 0 },
+    { OP_SHL, MLC_I64, MLC_U64, 4, -1, 0 },
     { OP_SHR, MLC_I8, MLC_I8, -128, 7, -1 },
     { OP_SHR, MLC_I8, MLC_I8, -128, 100, -1 },
     { OP_SHR, MLC_U8, MLC_I8, 128, 8, 0 },
@@ -206,7 +206,6 @@ static const struct {
     { OP_ADD, MLC_F32, 16777216, 1, 0, 16777216 },
     { OP_ADD, MLC_F32, -0.0, -0.0, 0, -0.0 },
     { OP_SUB, MLC_F32, 1, 1, 0, 0.0 },
-    /* single rounding: in double the product is exact and stays above the tie, in float it must go up */
     { OP_MUL, MLC_F32, 0x1.000002p0, 0x1.000002p0, 0, 0x1.000004p0 },
     { OP_MUL, MLC_F32, 0x1p-126, 0x1p-23, 0, 0x1p-149 },
     { OP_DIV, MLC_F32, 1, 3, 0, 0x1.555556p-2 },
@@ -229,8 +228,8 @@ static const struct {
     { OP_MIN, MLC_F64, -1, 2, 0, -1 },
     { OP_FMA, MLC_F64, 0x1.0000000000001p0, 0x1.0000000000001p0, -1, 0x1.00000000000008p-51 },
     { OP_FMA, MLC_F32, 0x1.000002p0, 0x1.000002p0, -1, 0x1.000001p-22 },
-    /* rounding a double's fma again would give 1: 1 + 2^-24 + 2^-60 */
-    { OP_FMA, MLC_F32, 0x1.000002p-24, 0x1.000002p0, 1, 0x1.000002p0 },
+    /* rounding a double's fma again would meet a tie and go up: the sum lies just below it */
+    { OP_FMA, MLC_F32, 0x1.000002p-24, 0x1.fffffcp-1, 0x1.000002p0, 0x1.000002p0 },
     { OP_FMA, MLC_F32, 0x1p-60, 1, 0x1.000001p0, 0x1p0 },
     { OP_MOD, MLC_F32, -1, 3, 0, 2 },
     { OP_MOD, MLC_F64, 5.5, -2, 0, -0.5 },
