@@ -124,6 +124,7 @@ struct Interner {
     Node **table;
     uint32_t n, cap, first_id;
     StrMap texts;
+    PtrMap bodies; /* derive.c: parsed rows of derived.def, by operator and types */
 };
 void ir_interner_init(Interner *I, Arena *arena, const Interner *parent);
 static inline uint32_t ir_next_id(const Interner *I) { return I->first_id + I->n; }
@@ -205,8 +206,8 @@ const Node *ir_poison_at(Interner *I, const Node *poison, const Place *place);
 _Noreturn void ir_raise_poison(Fault *f, const Node *poison);
 /* The type that operands of types a and b unify to, MLC_VOID: none. */
 mlc_type ir_common_type(mlc_type a, mlc_type b);
-/* Unifies n operands in place, as an n-ary `op` does; on failure kids[0] is the poison and 0 comes back. */
-int ir_typed_unify(Interner *I, Op op, const Place *place, int n, const Node **kids, uint32_t literal);
+/* Unifies n operands in place, as an n-ary `op` does, and returns their type; MLC_VOID: kids[0] is the poison. */
+mlc_type ir_typed_unify(Interner *I, Op op, const Place *place, int n, const Node **kids, uint32_t literal);
 /* A Func's name, which it begins with: this floor knows no more of it. */
 const char *ir_func_name(const struct Func *f);
 /* Brings `e` to `want` as a right-hand side, coordinate or argument does; poison if it may not. */
