@@ -124,6 +124,7 @@ struct Interner {
     Node **table;
     uint32_t n, cap, first_id;
     StrMap texts;
+    bool effects;  /* a PRINT or REQUIRE was made here: what drops operands must look for them */
     PtrMap bodies; /* derive.c: parsed rows of derived.def, by operator and types */
 };
 void ir_interner_init(Interner *I, Arena *arena, const Interner *parent);
@@ -170,6 +171,8 @@ const Node *ir_substitute(Interner *I, const Node *e, const PtrMap *sym_to_node)
 typedef void (*ir_visit_fn)(void *user, const Node *e);
 void ir_visit(Arena *scratch, const Node *e, ir_visit_fn visit, void *user);
 bool ir_uses(Arena *scratch, const Node *e, const Sym *s);
+/* Does e hold a print or a require, so that it may not be dropped?  Costs nothing where none was made. */
+bool ir_has_effect(Interner *I, const Node *e);
 
 /* ---- values: the scalar meaning of every PRIM operator (value.c), shared by folding and the
  *      interpreters; compiled code is checked against it ---- */

@@ -57,6 +57,22 @@ static const Node *poison_among(int n, const Node *const *kids) {
     return NULL;
 }
 
+static void note_effect(void *user, const Node *e) {
+    *(bool *)user |= e->op == OP_PRINT || e->op == OP_REQUIRE;
+}
+
+bool ir_has_effect(Interner *I, const Node *e) {
+    bool found = false, possible = false;
+    for (const Interner *p = I; p; p = p->parent) possible |= p->effects;
+    if (possible) ir_visit(I->arena, e, note_effect, &found);
+    return found;
+}
+
+/* Does dropping e lose nothing? */
+static bool may_drop(Interner *I, const Node *e) {
+    return !ir_has_effect(I, e);
+}
+
 /* The folded node, or NULL.  Halves never fold: on them an as-written operator computes in f32. */
 static const Node *fold(Interner *I, Op op, mlc_type result, int n, const Node *const *kids) {
     if (op == OP_REQUIRE || op == OP_PRINT || ir_ops[op].cls == CLASS_DERIVED) return NULL;
@@ -202,9 +218,10 @@ const Node *ir_make2(Interner *I, Op op, const Node *a, const Node *b) {
         a = kids[0];
         b = kids[1];
     }
-    if (a == b && (done = with_itself(I, op, a))) return done;
+    if (a == b && (done = with_itself(I, op, a)) && (!ir_is_const(done) || may_drop(I, a))) return done;
     if (ir_is_const(b)) done = is_flt(b) ? with_float(op, a, b) : with_int(I, op, a, b);
     else if (ir_is_const(a) && !is_flt(a)) done = int_with(I, op, a);
+    if (done && ir_is_const(done) && !(may_drop(I, a) && may_drop(I, b))) done = NULL;
     return done ? done : raw(I, op, t, 2, kids);
 }
 
@@ -220,7 +237,7 @@ const Node *ir_make3(Interner *I, Op op, const Node *a, const Node *b, const Nod
     }
     CHECK(I->fault, type_of(a) == MLC_BOOL && b->type == c->type);
     if (ir_is_const(a)) return a->u.i ? b : c;
-    if (b == c) return b;
+    if (b == c && may_drop(I, a)) return b;
     if (a->op == OP_LNOT) return ir_make3(I, op, a->kid[0], c, b);
     if (type_of(b) == MLC_BOOL && ir_is(b, 1) && ir_is(c, 0)) return a;
     if (type_of(b) == MLC_BOOL && ir_is(b, 0) && ir_is(c, 1)) return ir_make1(I, OP_LNOT, a);

@@ -77,6 +77,7 @@ const Node *ir_node(Interner *I, Op op, mlc_type type, uint64_t bits, int32_t au
     if (n) memcpy(e->kid, kids, sizeof *kids * (size_t)n);
     insert(I->table, I->cap, e);
     I->n++;
+    I->effects |= op == OP_PRINT || op == OP_REQUIRE;
     return e;
 }
 

@@ -229,6 +229,22 @@ START_TEST(operands_are_replaced_through_the_builders) {
 }
 END_TEST
 
+/* x * 0 is 0, but a print in x must fire and a require in it must hold */
+START_TEST(effects_are_not_dropped) {
+    const Node *x = var(MLC_I32), *zero = num(MLC_I32, 0);
+    ck_assert(!ir_has_effect(I, x));
+    const Node *p = ir_node(I, OP_PRINT, MLC_I32, (uint64_t)(uintptr_t)ir_text(I, "p"), 0, 1, &x);
+    const Node *sum = ir_add(I, p, num(MLC_I32, 1));
+    ck_assert(ir_has_effect(I, sum) && !ir_has_effect(I, x));
+    ck_assert(ir_mul(I, sum, zero)->op == OP_MUL && ir_sub(I, sum, sum)->op == OP_SUB && ir_add(I, sum, zero) == sum);
+    ck_assert(ir_make3(I, OP_SELECT, ir_make2(I, OP_LT, sum, x), x, x)->op == OP_SELECT);
+    ck_assert(ir_mul(I, x, zero) == zero);
+    Interner over;
+    ir_interner_init(&over, &arena, I);
+    ck_assert(ir_mul(&over, sum, zero)->op == OP_MUL);
+}
+END_TEST
+
 Suite *make_suite(void) {
     Suite *s = suite_create("make");
     TCase *t = tcase_create("make");
@@ -241,6 +257,7 @@ Suite *make_suite(void) {
     tcase_add_test(t, select_and_compare_shapes);
     tcase_add_test(t, cast_shapes);
     tcase_add_test(t, operands_are_replaced_through_the_builders);
+    tcase_add_test(t, effects_are_not_dropped);
     suite_add_tcase(s, t);
     return s;
 }
