@@ -43,10 +43,11 @@ typedef struct {
 } Def;
 
 typedef struct Func {
-    const char *name;
+    const char *name;            /* name and n come first: the printer of expressions knows no more of a Func */
+    int n;                       /* tuple elements, 0 until defined */
     mlc_ctx *ctx;
     bool is_input, implicit; /* implicit: the pure definition was made by an update */
-    int rank, n;                 /* n: tuple elements, 0 until defined */
+    int rank;
     const Sym *arg[MAX_RANK];    /* the pure definition's Vars */
     mlc_type type[MAX_TUPLE];
     VEC(Def *) def;              /* [0] pure, then updates; empty for inputs */
@@ -61,8 +62,10 @@ typedef struct Func {
     struct mlc_buffer *bound;    /* inputs: what mlc_bind gave, owned by the user */
     mlc_loc loc;
     int id;                      /* order of creation in the context */
+    bool is_read;                /* by a definition of another Func */
     const Node *poison;          /* the first thing that was wrong with it: fails what reaches it */
 } Func;
+_Static_assert(offsetof(Func, n) == sizeof(char *), "print.c finds n behind the name");
 
 /* A construction context.  Funcs, inputs, params and RDoms share one namespace. */
 struct mlc_ctx {
@@ -111,6 +114,8 @@ typedef VEC(Func *) FuncList;
 FuncList alg_order(Arena *a, Func *const *outputs, int n);
 /* Does stage `def` of f read f itself? */
 bool alg_is_recursive(const Func *f, const Def *def);
+/* Does `from` read `to`, itself or through others? */
+bool alg_reaches(Arena *a, Func *from, const Func *to);
 Func *alg_find_func(mlc_ctx *ctx, const char *name);
 const char *alg_generated_name(mlc_ctx *ctx, const char *base); /* base$1 ... */
 
@@ -122,6 +127,9 @@ Func *alg_add_input(mlc_ctx *ctx, const char *name, mlc_type type, int rank, mlc
 Sym *alg_add_param(mlc_ctx *ctx, const char *name, mlc_type type, mlc_loc loc);
 RDom *alg_add_rdom(mlc_ctx *ctx, const char *name, int n, const Node *const *min, const Node *const *extent, mlc_loc loc);
 void alg_add_where(mlc_ctx *ctx, RDom *r, const Node *cond, mlc_loc loc);
+bool alg_name_is_free(mlc_ctx *ctx, const char *name, const Place *place); /* else noted */
+/* A call of a C function, as written. */
+const Node *alg_call(Interner *I, const Extern *x, int n, const Node *const *arg, uint32_t literal, const Place *place);
 /* Fixes a Func's rank and makes the symbols of its buffer. */
 void alg_set_rank(Func *f, int rank);
 /* f at coordinates, as written, literals flagged; aux -1 and type MLC_VOID for a whole tuple or an undefined Func. */
@@ -129,6 +137,8 @@ const Node *alg_access(Func *f, int n, const Node *const *coord, uint32_t litera
 const Node *alg_elem(Interner *I, const Node *access, int i, const Place *place);
 /* Adds a definition (define.c).  Returns the stage, -1 where it was wrong: noted, and f is poisoned. */
 int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal, mlc_loc loc);
+/* The inline reduction of e over r, as the access that stands for it (reduce.c). */
+const Node *alg_reduce(mlc_ctx *ctx, mlc_reduction kind, RDom *r, const Node *e, mlc_loc loc);
 /* An as-written expression with variables (Sym -> Node) replaced: no folding. */
 const Node *alg_replace(Interner *I, const Node *written, const PtrMap *sym_to_node);
 /* An mlc_expr as a node of ctx; *literal: it takes its neighbour's type. */

@@ -374,12 +374,12 @@ const Node *ir_typed(Interner *I, Op op, const Place *place, int n, const Node *
     return t.bad ? t.bad : ir_node(I, op, type, 0, 0, n, own);
 }
 
-int ir_typed_unify(Interner *I, Op op, const Place *place, int n, const Node **kids, uint32_t literal) {
+mlc_type ir_typed_unify(Interner *I, Op op, const Place *place, int n, const Node **kids, uint32_t literal) {
     Typing t = { I, op, place, n, kids, literal, NULL };
     for (int i = 0; i < n && !t.bad; i++) t.bad = unusable(I, place, kids[i]);
-    if (!t.bad) unify(&t, 0, n);
+    mlc_type r = t.bad ? MLC_VOID : unify(&t, 0, n);
     if (t.bad) kids[0] = t.bad;
-    return !t.bad;
+    return t.bad ? MLC_VOID : r;
 }
 
 /* ---- casts ---- */

@@ -126,6 +126,7 @@ struct Interner {
     StrMap texts;
     bool effects;  /* a PRINT or REQUIRE was made here: what drops operands must look for them */
     PtrMap bodies; /* derive.c: parsed rows of derived.def, by operator and types */
+    void *rules;   /* the simplifier's parsed rows of rules.def */
 };
 void ir_interner_init(Interner *I, Arena *arena, const Interner *parent);
 static inline uint32_t ir_next_id(const Interner *I) { return I->first_id + I->n; }

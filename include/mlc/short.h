@@ -1,0 +1,109 @@
+/* mlc/short.h - unprefixed names for programs that are mostly mlc, opt-in.
+ *
+ * All operators are function-like macros, so `at`, `range` or `tile` stay usable as the names of
+ * variables and members.  Names of the C library are left alone: write mlc_div, mlc_abs, mlc_exp,
+ * mlc_select, mlc_index ...; div is `quo`, select is `when`. */
+#ifndef MLC_SHORT_H
+#define MLC_SHORT_H
+
+#include <mlc.h>
+
+typedef mlc_expr Expr;
+typedef mlc_var Var;
+typedef mlc_param Param;
+typedef mlc_func Func;
+typedef mlc_stage Stage;
+typedef mlc_rdom RDom;
+
+/* arithmetic */
+#define add(...) mlc_add(__VA_ARGS__)
+#define sub(...) mlc_sub(__VA_ARGS__)
+#define mul(...) mlc_mul(__VA_ARGS__)
+#define quo(...) mlc_div(__VA_ARGS__)
+#define mod(...) mlc_mod(__VA_ARGS__)
+#define neg(...) mlc_neg(__VA_ARGS__)
+#define plus(...) mlc_plus(__VA_ARGS__)
+#define times(...) mlc_times(__VA_ARGS__)
+#define min(...) mlc_min(__VA_ARGS__)
+#define max(...) mlc_max(__VA_ARGS__)
+#define clamp(...) mlc_clamp(__VA_ARGS__)
+#define lerp(...) mlc_lerp(__VA_ARGS__)
+#define absd(...) mlc_absd(__VA_ARGS__)
+#define ipow(...) mlc_ipow(__VA_ARGS__)
+#define rounded(...) mlc_rounded(__VA_ARGS__)
+
+/* bits, comparison, logic, selection */
+#define shl(...) mlc_shl(__VA_ARGS__)
+#define shr(...) mlc_shr(__VA_ARGS__)
+#define eq(...) mlc_eq(__VA_ARGS__)
+#define ne(...) mlc_ne(__VA_ARGS__)
+#define lt(...) mlc_lt(__VA_ARGS__)
+#define le(...) mlc_le(__VA_ARGS__)
+#define gt(...) mlc_gt(__VA_ARGS__)
+#define ge(...) mlc_ge(__VA_ARGS__)
+#define land(...) mlc_land(__VA_ARGS__)
+#define lor(...) mlc_lor(__VA_ARGS__)
+#define lnot(...) mlc_lnot(__VA_ARGS__)
+#define when(...) mlc_select(__VA_ARGS__)
+#define mux(...) mlc_mux(__VA_ARGS__)
+#define likely(...) mlc_likely(__VA_ARGS__)
+
+/* casts */
+#define i8(...) mlc_i8(__VA_ARGS__)
+#define i16(...) mlc_i16(__VA_ARGS__)
+#define i32(...) mlc_i32(__VA_ARGS__)
+#define i64(...) mlc_i64(__VA_ARGS__)
+#define u8(...) mlc_u8(__VA_ARGS__)
+#define u16(...) mlc_u16(__VA_ARGS__)
+#define u32(...) mlc_u32(__VA_ARGS__)
+#define u64(...) mlc_u64(__VA_ARGS__)
+#define f16(...) mlc_f16(__VA_ARGS__)
+#define bf16(...) mlc_bf16(__VA_ARGS__)
+#define f32(...) mlc_f32(__VA_ARGS__)
+#define f64(...) mlc_f64(__VA_ARGS__)
+
+/* definitions */
+#define at(...) mlc_at(__VA_ARGS__)
+#define elem(...) mlc_elem(__VA_ARGS__)
+#define def(...) mlc_def(__VA_ARGS__)
+#define def_add(...) mlc_def_add(__VA_ARGS__)
+#define def_sub(...) mlc_def_sub(__VA_ARGS__)
+#define def_mul(...) mlc_def_mul(__VA_ARGS__)
+#define def_min(...) mlc_def_min(__VA_ARGS__)
+#define def_max(...) mlc_def_max(__VA_ARGS__)
+#define def_tuple(...) mlc_def_tuple(__VA_ARGS__)
+#define update(...) mlc_update(__VA_ARGS__)
+#define rdom(...) mlc_rdom_new(__VA_ARGS__)
+#define range(...) mlc_range_new(__VA_ARGS__)
+#define where(...) mlc_where(__VA_ARGS__)
+#define sum(...) mlc_sum(__VA_ARGS__)
+#define product(...) mlc_product(__VA_ARGS__)
+#define minimum(...) mlc_minimum(__VA_ARGS__)
+#define maximum(...) mlc_maximum(__VA_ARGS__)
+#define argmin(...) mlc_argmin(__VA_ARGS__)
+#define argmax(...) mlc_argmax(__VA_ARGS__)
+#define constant_edge(...) mlc_constant_edge(__VA_ARGS__)
+#define repeat_edge(...) mlc_repeat_edge(__VA_ARGS__)
+#define repeat_image(...) mlc_repeat_image(__VA_ARGS__)
+#define mirror_image(...) mlc_mirror_image(__VA_ARGS__)
+#define mirror_interior(...) mlc_mirror_interior(__VA_ARGS__)
+
+/* plans */
+#define schedule(...) mlc_schedule(__VA_ARGS__)
+#define split(...) mlc_split(__VA_ARGS__)
+#define fuse(...) mlc_fuse(__VA_ARGS__)
+#define tile(...) mlc_tile(__VA_ARGS__)
+#define reorder(...) mlc_reorder(__VA_ARGS__)
+#define serial(...) mlc_serial(__VA_ARGS__)
+#define parallel(...) mlc_parallel(__VA_ARGS__)
+#define vectorize(...) mlc_vectorize(__VA_ARGS__)
+#define unroll(...) mlc_unroll(__VA_ARGS__)
+#define compute_root(...) mlc_compute_root(__VA_ARGS__)
+#define compute_at(...) mlc_compute_at(__VA_ARGS__)
+#define compute_inline(...) mlc_compute_inline(__VA_ARGS__)
+#define store_root(...) mlc_store_root(__VA_ARGS__)
+#define store_at(...) mlc_store_at(__VA_ARGS__)
+#define bound(...) mlc_bound(__VA_ARGS__)
+#define estimate(...) mlc_estimate(__VA_ARGS__)
+
+#endif
