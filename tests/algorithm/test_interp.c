@@ -396,6 +396,19 @@ START_TEST(reads_outside_of_inputs_are_errors) {
 }
 END_TEST
 
+/* select and && evaluate every operand, also the one that is not chosen */
+START_TEST(select_reads_every_operand) {
+    int32_t in[3] = { 1, 2, 3 }, out[3];
+    struct mlc_buffer bi = wrap(in, MLC_I32, 1, 3, 1), bo = wrap(out, MLC_I32, 1, 3, 1);
+    Func *src = input("in", 1, &bi), *via = pure("via", 1, MLC_I32, at1(src, x));
+    for (int k = 0; k < 2; k++) {
+        const Node *value = at1(k ? via : src, ir_sub(I, x, idx(1))), *inside = ir_make2(I, OP_LT, idx(0), x);
+        Func *f = pure("f", 1, MLC_I32, ir_make3(I, OP_SELECT, inside, value, ir_int(I, MLC_I32, 0)));
+        ck_assert_ptr_nonnull(strstr(run(f, &bo), "reads in at -1 in dimension 0, which holds 0 to 2"));
+    }
+}
+END_TEST
+
 START_TEST(endless_boxes_are_errors) {
     int32_t out[1];
     struct mlc_buffer b = wrap(out, MLC_I32, 1, 1, 1);
@@ -439,6 +452,7 @@ Suite *interp_suite(void) {
     tcase_add_test(t, print_and_require);
     tcase_add_test(t, undef_keeps_the_buffer);
     tcase_add_test(t, reads_outside_of_inputs_are_errors);
+    tcase_add_test(t, select_reads_every_operand);
     tcase_add_test(t, endless_boxes_are_errors);
     tcase_add_test(t, outputs_read_each_other);
     suite_add_tcase(s, t);
