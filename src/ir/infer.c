@@ -296,8 +296,7 @@ static mlc_type own_type(Typing *t) {
     case OP_ABSD:
         r = unify(t, 0, 2);
         if (t->bad || !want(t, r, r != MLC_BOOL, "numbers", "i32")) return r;
-        if (as_data(t, 0) != as_data(t, 1)) BUG(t->I->fault, "absd");
-        r = type_of(t->kid[0]);
+        if (r == MLC_INDEX) as_data(t, 0), r = as_data(t, 1);
         return ty_is_int(r) ? ty_int(false, ty_bits(r)) : r;
     case OP_IPOW: return ipow_type(t);
     case OP_MUL_SHR: case OP_ROUNDING_MUL_SHR: return mul_shr_type(t);
