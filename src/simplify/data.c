@@ -1,6 +1,8 @@
 /* data.c - what ranges decide about data: needless casts, minima, remainders and masks. */
 #include "sim.h"
 
+#include <math.h>
+
 static bool inside(Range r, Range all) {
     return r.lo >= all.lo && r.hi <= all.hi && r.lo != NINF && r.hi != PINF;
 }
@@ -43,8 +45,19 @@ static const Node *mask(Sim *s, const Node *e) {
     return a.lo >= 0 && a.hi <= m ? e->kid[0] : e;
 }
 
+/* x / c is x * (1 / c) where 1 / c is exact: both round the same real number. */
+static const Node *reciprocal(Sim *s, const Node *e) {
+    mlc_type t = (mlc_type)e->type;
+    const Node *c = e->kid[1];
+    if (e->op != OP_DIV || c->op != OP_CONST || (t != MLC_F32 && t != MLC_F64)) return e;
+    int power;
+    double one = val_round(t, 1 / c->u.f).f;
+    if (fabs(frexp(c->u.f, &power)) != 0.5 || !isfinite(one) || one == 0) return e;
+    return ir_mul(s->I, e->kid[0], ir_flt(s->I, t, one));
+}
+
 const Node *step_data(Sim *s, const Node *e) {
-    if (ty_is_float((mlc_type)e->type)) return e;
+    if (ty_is_float((mlc_type)e->type)) return reciprocal(s, e);
     switch ((Op)e->op) {
     case OP_MIN: case OP_MAX: return minmax(s, e);
     case OP_CAST: return cast(s, e);

@@ -154,7 +154,7 @@ const Node *step_index(Sim *s, const Node *e) {
     int64_t c;
     if (e->op == OP_DIV && ir_is_int(e->kid[1], &c) && c > 0) return quotient(s, lin_of(s, e->kid[0]), c);
     if (e->op == OP_MOD && ir_is_int(e->kid[1], &c) && c > 0) return remainder_of(s, lin_of(s, e->kid[0]), c);
-    if (e->op == OP_DIV || e->op == OP_MOD) return step_rules(s, e);
+    if (e->op == OP_DIV || e->op == OP_MOD) return e;
     return lin_node(s, joined(s, lin_of(s, e)));
 }
 

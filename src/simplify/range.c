@@ -327,6 +327,7 @@ static bool range_done(const Sim *s, const Info *i) {
 static void range_fill(Sim *s, const Node *e, Info *i) {
     real_fill(s, e, i);
     i->range = range_node(s, e);
+    if (i->range.lo > i->range.hi) i->range.hi = i->range.lo; /* contradictory facts: nothing runs here */
     i->has_range = true;
 }
 

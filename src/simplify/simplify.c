@@ -3,7 +3,10 @@
  * Operands first, then steps at the node until none changes it.  The order by which this ends: a step
  * returns a node with fewer operators, or the normal form of the same operators (sorted, constants
  * last), which no step changes again.  A step's result is made of simplified parts, and the few
- * nodes it builds around them are brought to normal form by that step itself. */
+ * nodes it builds around them are brought to normal form by that step itself.
+ *
+ * print and require must not be dropped or repeated less often than their point is computed, so what is
+ * above one of them is rebuilt but not rewritten. */
 #include "sim.h"
 
 
@@ -25,10 +28,10 @@ static const Node *step(Sim *s, const Node *e) {
     switch ((Op)e->op) {
     case OP_LIKELY: case OP_LIKELY_INNER: return ir_is_const(e->kid[0]) ? e->kid[0] : e;
     case OP_MIN: case OP_MAX:
-        if (e->type == MLC_INDEX) return step_minmax(s, e);
+        if (e->type == MLC_INDEX) now = step_minmax(s, e);
         break;
     case OP_ADD: case OP_SUB: case OP_MUL: case OP_NEG: case OP_DIV: case OP_MOD:
-        if (e->type == MLC_INDEX) return step_index(s, e);
+        if (e->type == MLC_INDEX) now = step_index(s, e);
         break;
     case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_LAND: case OP_LOR: case OP_LNOT: case OP_SELECT:
         now = step_logic(s, e);
@@ -48,7 +51,9 @@ static void simple_fill(Sim *s, const Node *e, Info *i) {
     const Node **kids = e->n <= 8 ? small : ARENA_ARRAY(s->arena, const Node *, e->n);
     for (int k = 0; k < e->n; k++) kids[k] = sim_info(s, e->kid[k])->simple;
     const Node *now = ir_with_kids(s->I, e, kids);
-    if (ir_ops[e->op].cls == CLASS_PRIM || e->op == OP_VAR) {
+    i->acts = e->op == OP_PRINT || e->op == OP_REQUIRE;
+    for (int k = 0; k < e->n; k++) i->acts |= sim_info(s, e->kid[k])->acts;
+    if (!i->acts && (ir_ops[e->op].cls == CLASS_PRIM || e->op == OP_VAR)) {
         /* Steps end by themselves (see above); the bound keeps a wrong row from hanging a compile. */
         for (int round = 0; round < 64; round++) {
             const Info *known = sim_info(s, now);
@@ -59,6 +64,7 @@ static void simple_fill(Sim *s, const Node *e, Info *i) {
     }
     i->simple = now;
     Info *result = sim_info(s, now);
+    result->acts = i->acts;
     if (!result->simple) result->simple = now;
 }
 
