@@ -47,7 +47,10 @@ void low_allocate(Build *b, FuncNest *fn) {
         int64_t lo;
         t->min[d] = sim_simplify(b->ir, facts, i.lo);
         t->extent[d] = low_length(b, facts, i);
-        small = small && sim_const_bounds(b->ir, facts, t->extent[d], &lo, &most[d]) && most[d] <= STACK_BYTES;
+        bool tile = fn->store == fn->compute && fn->most[d] > 0 && fn->computed[d].hi == fn->box[d].hi;
+        if (tile) most[d] = fn->most[d];
+        else small = small && sim_const_bounds(b->ir, facts, t->extent[d], &lo, &most[d]);
+        small = small && most[d] <= STACK_BYTES;
         elems *= small && most[d] > 0 ? most[d] : 1;
         small = small && elems * bytes <= STACK_BYTES;
     }

@@ -20,10 +20,13 @@ static bool is_inside(const Scope *outer, const Scope *s) {
 
 /* The range of a named point, seen from `outer`. */
 static Interval let_range(Build *b, const Facts *f, const Scope *outer, const NestLet *let) {
-    if (let->whole.lo && (!let->outermost || is_inside(outer, let->outermost))) return let->whole;
+    bool all = !let->outermost || is_inside(outer, let->outermost);
+    if (all && b->loose && let->loose.lo) return let->loose;
+    if (all && let->whole.lo) return let->whole;
     Interval i = sim_bounds(b->ir, f, let->value, NULL);
-    if (let->clips && i.hi) i.hi = sim_simplify(b->ir, b->base, ir_min(b->ir, i.hi, let->whole.hi));
-    return i;
+    if (!let->clips || b->loose || !i.hi) return i;
+    const Node *clipped = ir_min(b->ir, ir_make1(b->ir, OP_LIKELY, i.hi), let->whole.hi);
+    return (Interval){ i.lo, sim_simplify(b->ir, b->base, clipped) };
 }
 
 const Facts *low_facts(Build *b, const Scope *outer, const Scope *inner) {
@@ -34,7 +37,8 @@ const Facts *low_facts(Build *b, const Scope *outer, const Scope *inner) {
     while (n--) {
         const Scope *s = path[n];
         if (s->var) {
-            const Node *last = ir_sub(b->ir, ir_add(b->ir, s->min, s->extent), ir_idx(b->ir, 1));
+            const Node *extent = b->loose && s->most ? s->most : s->extent;
+            const Node *last = ir_sub(b->ir, ir_add(b->ir, s->min, extent), ir_idx(b->ir, 1));
             f = with_range(b, f, s->var, (Interval){ s->min, last });
         }
         for (int i = 0; i < s->let.n; i++) f = with_range(b, f, s->let.at[i].sym, let_range(b, f, outer, &s->let.at[i]));
@@ -83,18 +87,47 @@ static _Noreturn void unbounded(Build *b, ErrCode code, const StageNest *st, con
     const Func *f = st->fn->func;
     Place place = { .loc = st->sched->def->loc, .object = arena_printf(b->arena, "define %s", f->name) };
     const char *stage = sch_stage_name(b->arena, f, st->index);
-    const char *text = ir_show(b->ir, coord), *cause = ir_show(b->ir, why ? why : coord);
+    const char *text = ir_show(b->ir, coord), *cause = text;
+    if (why) cause = why->op == OP_VAR ? why->u.sym->name : ir_show(b->ir, why);
     if (code == ERR_UNBOUNDED_WRITE) fault_raise(b->fault, code, &place, stage, d, text, cause);
     fault_raise(b->fault, code, &place, stage, read->name, d, text, cause);
 }
 
-/* A set of coordinates already met in one dimension. */
+/* Data of 32 or 64 bits says nothing by its type: as an index it has no bounds until something narrows it.
+ * Such a conversion becomes a variable without a range. */
+typedef struct {
+    Build *b;
+    const Facts *f;
+} Data;
+
+static const Node *hide_data(void *user, Interner *ir, const Node *e) {
+    Data *data = user;
+    if (e->op != OP_CAST || e->type != MLC_INDEX || !ty_is_int((mlc_type)e->kid[0]->type)) return e;
+    mlc_type t = (mlc_type)e->kid[0]->type;
+    int64_t lo, hi;
+    if (ty_bits(t) < 32) return e;
+    bool known = sim_const_bounds(ir, data->f, e, &lo, &hi);
+    if (known && lo > ty_min(t) && (t == MLC_U64 ? hi < INT64_MAX : hi < (int64_t)ty_max(t))) return e;
+    if (known && ty_is_unsigned(t) && hi < (int64_t)(ty_max(t) & INT64_MAX)) return e;
+    Sym *s = ARENA_NEW(data->b->arena, Sym);
+    *s = (Sym){ .name = ir_show(ir, e), .kind = SYM_LET, .type = MLC_INDEX };
+    data->f = with_range(data->b, data->f, s, (Interval){ NULL, NULL });
+    return ir_var(ir, s);
+}
+
+static Interval bounds_of(Build *b, const Facts *f, const Node *coord, const Node **why) {
+    Data data = { b, f };
+    coord = ir_rewrite(b->ir, coord, hide_data, &data);
+    return sim_bounds(b->ir, data.f, coord, why);
+}
+
+/* A coordinate, unless it was met in that dimension. */
 static void add_coord(Build *b, const Facts *f, const StageNest *st, const Node *access, int d, PtrMap *seen,
                       Interval *box) {
     const Node *coord = access->kid[d], *why = NULL;
     if (pm_has(seen, coord)) return;
     pm_put(seen, coord, (void *)(uintptr_t)coord);
-    Interval i = sim_bounds(b->ir, f, coord, &why);
+    Interval i = bounds_of(b, f, coord, &why);
     if (!i.lo || !i.hi) unbounded(b, ERR_UNBOUNDED, st, access->u.func, d, coord, why);
     *box = box->lo ? low_union(b, b->base, *box, i) : i;
 }
@@ -145,7 +178,7 @@ static bool widen(Build *b, FuncNest *fn, const StageNest *st, const Facts *oute
     const Node *pure = fn->sched->stage.at[0].def->coord[d], *why = NULL;
     if (is_var(coord, pure->u.sym)) return false;
     if (coord == st->sched->def->coord[d] && coord->op == OP_VAR && coord->u.sym->kind == SYM_VAR) return false;
-    Interval i = sim_bounds(b->ir, f, coord, &why);
+    Interval i = bounds_of(b, f, coord, &why);
     if (!i.lo || !i.hi) unbounded(b, code, st, fn->func, d, coord, why);
     Interval now = fn->box[d].lo ? low_union(b, outer, fn->box[d], i) : i;
     bool changed = now.lo != fn->box[d].lo || now.hi != fn->box[d].hi;

@@ -14,14 +14,22 @@ typedef struct {
     PtrMap memory; /* Func -> Storage in scope */
 } Flatten;
 
+/* Dimensions of constant stride make one sum; the others stay products of an offset and a stride, which
+ * is invariant in the inner loops. */
 static const Node *one_index(Interner *I, const Storage *t, const Node *const *coord) {
-    const Node *sum = ir_idx(I, 0);
+    const Node *sum = ir_idx(I, 0), *rest = NULL;
     for (int d = 0; d < t->rank; d++) {
         const Node *c = t->fold[d] > 0 ? ir_make2(I, OP_MOD, coord[d], ir_idx(I, t->fold[d]))
                                        : ir_sub(I, coord[d], t->min[d]);
-        sum = ir_add(I, sum, ir_mul(I, c, t->stride[d]));
+        if (ir_is_const(t->stride[d])) {
+            sum = ir_add(I, sum, ir_mul(I, c, t->stride[d]));
+            continue;
+        }
+        const Node *product = ir_mul(I, sim_simplify(I, NULL, c), t->stride[d]);
+        rest = rest ? ir_add(I, rest, product) : product;
     }
-    return sim_simplify(I, NULL, sum);
+    sum = sim_simplify(I, NULL, sum);
+    return rest ? ir_add(I, sum, rest) : sum;
 }
 
 static const Node *flatten_node(void *user, Interner *I, const Node *e) {

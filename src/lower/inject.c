@@ -158,6 +158,7 @@ static void apply_bounds(Build *b, FuncNest *fn, const Facts *f) {
                                     ir_make2(b->ir, OP_LE, need.hi, last));
         cond = sim_simplify(b->ir, f, cond);
         fn->box[d] = (Interval){ min, last };
+        ir_is_int(fn->sched->bound[d].extent, &fn->most[d]);
         if (ir_is(cond, 1)) continue;
         const Node *arg[4] = { need.lo, need.hi, min, last };
         Stmt *check = low_check(b, cond, ERR_BOUND_BOX, fn->func->name, low_number(b, d), 4, arg);
@@ -215,6 +216,28 @@ static void name_box(Build *b, FuncNest *fn, const Facts *f) {
 
 /* ---- the whole ---- */
 
+/* Constant bounds of the box's length: of the box itself, or of the one that last tiles would have if they
+ * were whole. */
+static void find_most(Build *b, FuncNest *fn, const Facts *facts) {
+    Interval loose[MAX_RANK], box[MAX_RANK];
+    int64_t lo;
+    bool known = true;
+    for (int d = 0; d < fn->func->rank; d++)
+        known &= ir_is_int(low_length(b, facts, fn->box[d]), &fn->most[d]);
+    if (known || fn->compute == b->root) return;
+    memcpy(box, fn->box, sizeof box);
+    b->loose = true;
+    low_required(b, fn->func, fn->compute, fn->box);
+    low_cover_updates(b, fn, facts);
+    memcpy(loose, fn->box, sizeof loose);
+    memcpy(fn->box, box, sizeof box);
+    for (int d = 0; d < fn->func->rank; d++) {
+        const Node *length = low_length(b, facts, loose[d]);
+        if (!sim_const_bounds(b->ir, facts, length, &lo, &fn->most[d])) fn->most[d] = 0;
+    }
+    b->loose = false;
+}
+
 static void find_box(Build *b, FuncNest *fn) {
     Func *f = fn->func;
     const Facts *facts = low_facts(b, NULL, fn->compute);
@@ -237,6 +260,7 @@ static void find_box(Build *b, FuncNest *fn) {
         fn->box[d].lo = sim_simplify(b->ir, facts, fn->box[d].lo);
         fn->box[d].hi = sim_simplify(b->ir, facts, fn->box[d].hi);
     }
+    find_most(b, fn, facts);
     apply_bounds(b, fn, facts);
     name_box(b, fn, facts);
 }

@@ -207,6 +207,18 @@ static const Node *start_of(const Nesting *n, const char *name) {
     return ir_idx(n->b->ir, 0);
 }
 
+/* A constant that bounds the extent of an original dimension, or NULL. */
+static const Node *most_of(const Nesting *n, const char *name) {
+    const StageNest *st = n->st;
+    const Def *def = st->sched->def;
+    for (int d = 0; d < def->rank; d++) {
+        const Node *c = def->coord[d];
+        bool here = c->op == OP_VAR && c->u.sym->kind == SYM_VAR && !strcmp(c->u.sym->name, name);
+        if (here && st->fn->most[d] > 0) return ir_idx(n->b->ir, st->fn->most[d]);
+    }
+    return NULL;
+}
+
 /* The chain of loops, outermost first.  An untouched dimension's loop runs over its points themselves, but
  * for one inside a vector loop, whose bounds must not differ between lanes: it runs from 0. */
 static void make_scopes(Nesting *n) {
@@ -225,6 +237,7 @@ static void make_scopes(Nesting *n) {
         s->extent = p->extent;
         bool absolute = is_untouched(n, d->name) && !s->in_vector;
         s->min = absolute ? start_of(n, d->name) : ir_idx(I(n), 0);
+        if (is_untouched(n, d->name)) s->most = most_of(n, d->name);
         p->outermost = p->avail = s;
         p->covered = p->extent;
         bool once = ir_is(s->extent, 1);
@@ -254,15 +267,15 @@ static Scope *inner_of(Scope *a, Scope *c) {
     return a->depth > c->depth ? a : c;
 }
 
-static const Sym *bind(Nesting *n, Scope *at, const char *name, const Node *value, Interval whole,
-                       const Scope *outermost, bool clips) {
+static NestLet *bind(Nesting *n, Scope *at, const char *name, const Node *value, Interval whole,
+                     const Scope *outermost, bool clips) {
     const Sym *sym = low_sym(n->b, n->st->fn->func, SYM_LET, name);
     void *user[2] = { n->b, NULL };
     ir_visit(n->b->arena, value, varies_node, user);
     if (user[1]) pm_put(&n->b->varying, sym, (void *)(uintptr_t)1);
     NestLet let = { .sym = sym, .value = value, .whole = whole, .outermost = outermost, .clips = clips };
     VEC_PUSH(n->b->arena, &at->let, let);
-    return sym;
+    return &at->let.at[at->let.n - 1];
 }
 
 static void check_nested_round(Nesting *n, const Split *s, const Piece *inner) {
@@ -288,8 +301,9 @@ static void value_of_fuse(Nesting *n, const Split *s) {
     const Node *last = ir_sub(I(n), size, ir_idx(I(n), 1)), *zero = ir_idx(I(n), 0);
     const Node *outer_last = ir_sub(I(n), outer->covered, ir_idx(I(n), 1));
     Scope *at = fused.avail;
-    const Sym *a = bind(n, at, loop_name(n, s->inner), inner->rel, (Interval){ zero, last }, fused.outermost, false);
-    const Sym *c = bind(n, at, loop_name(n, s->outer), outer->rel, (Interval){ zero, outer_last }, fused.outermost, false);
+    const Scope *top = fused.outermost;
+    const Sym *a = bind(n, at, loop_name(n, s->inner), inner->rel, (Interval){ zero, last }, top, false)->sym;
+    const Sym *c = bind(n, at, loop_name(n, s->outer), outer->rel, (Interval){ zero, outer_last }, top, false)->sym;
     inner = find(n, s->inner);
     inner->rel = ir_var(I(n), a);
     inner->outermost = fused.outermost;
@@ -315,7 +329,7 @@ static void value_of_split(Nesting *n, const Split *s, mlc_tail tail, const Node
         start = ir_min(I(n), ir_make1(I(n), OP_LIKELY, start), last);
         const Node *zero = ir_idx(I(n), 0);
         const Sym *base = bind(n, outer.avail, arena_printf(n->b->arena, "%s.start", loop_name(n, s->old)), start,
-                               (Interval){ zero, last }, outer.outermost, false);
+                               (Interval){ zero, last }, outer.outermost, false)->sym;
         start = ir_var(I(n), base);
     }
     p.rel = ir_add(I(n), start, inner.rel);
@@ -352,8 +366,10 @@ static const Node *point(Nesting *n, const char *name, Interval *covered) {
     if (p.is_point) return p.rel;
     const Node *value = ir_add(I(n), start, p.rel);
     if (ir_is_const(value)) return value;
-    const Sym *sym = bind(n, p.avail, loop_name(n, name), value, *covered, p.outermost, p.clips);
-    return ir_var(I(n), sym);
+    NestLet *let = bind(n, p.avail, loop_name(n, name), value, *covered, p.outermost, p.clips);
+    const Node *most = p.covered == p.extent ? most_of(n, name) : NULL;
+    if (most) let->loose = (Interval){ start, ir_sub(I(n), ir_add(I(n), start, most), one) };
+    return ir_var(I(n), let->sym);
 }
 
 static void check_rounded(Nesting *n, const char *name) {

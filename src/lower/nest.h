@@ -22,6 +22,7 @@ typedef struct {
     const Node *value;
     Interval whole;       /* where it lies once all of its loops are eliminated */
     const Scope *outermost; /* the outermost of the loops it is made of */
+    Interval loose;       /* contains whole, and is of constant length where `whole` is not; or NULL ends */
     bool clips;           /* a guard keeps it within `whole` where value alone would not */
 } NestLet;
 
@@ -41,6 +42,7 @@ struct Scope {
     const Dim *dim;       /* the loop, NULL: root or the top of a stage */
     const Sym *var;       /* NULL: no loop (also a loop of exactly one iteration) */
     const Node *min, *extent;
+    const Node *most;     /* a constant that bounds the extent, or NULL */
     LoopKind kind;
     int depth;
     bool in_vector;       /* inside or at a vector loop */
@@ -75,7 +77,8 @@ struct FuncNest {
     Scope *compute, *store;
     Storage *storage;
     Interval box[MAX_RANK];  /* at the compute scope */
-    Interval computed[MAX_RANK]; /* the same, with rounded tails */
+    int64_t most[MAX_RANK]; /* a constant that bounds the box's length, or 0 */
+    Interval computed[MAX_RANK]; /* the box with rounded tails */
     VEC(StageNest *) stage;
 };
 
@@ -91,6 +94,7 @@ typedef struct {
     PtrMap nest;     /* Func -> FuncNest */
     PtrMap external; /* Func -> Storage */
     PtrMap inlined;  /* ACCESS node -> its expansion */
+    bool loose;      /* bounds inference ignores what clips the last tile: longer boxes of constant length */
     PtrMap varying;  /* Sym that differs between the lanes of a vector loop around it */
     StrMap names;    /* names in use */
     const Facts *base; /* what holds everywhere inside the body */

@@ -2,7 +2,8 @@
  *
  * While boxes were inferred the names kept a dimension's range apart from the loops it was split into; from
  * here on indices are wanted as sums of loop variables, which partition solves and code generation
- * strides over.  Values that cost more than that (quotients, what is long) keep their name. */
+ * strides over.  Values that cost more than that (quotients, minima, what is long) keep their name; it runs again
+ * after partition, which turns minima into one of their sides. */
 #include "lower/passes.h"
 
 enum { SMALL = 12 };
@@ -15,7 +16,8 @@ typedef struct {
 static void cost_node(void *user, const Node *e) {
     Cost *c = user;
     c->count++;
-    c->costly |= e->op == OP_DIV || e->op == OP_MOD || e->op == OP_ACCESS || e->op == OP_LOAD;
+    Op op = (Op)e->op;
+    c->costly |= op == OP_DIV || op == OP_MOD || op == OP_MIN || op == OP_MAX || op == OP_ACCESS || op == OP_LOAD;
 }
 
 static const Node *expr(StmtMap *m, const Node *e) {
