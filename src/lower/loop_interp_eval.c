@@ -66,8 +66,9 @@ static int64_t size_of(Run *r, const Sym *s) {
     for (int i = 0; i < r->p->external.n; i++) {
         const Storage *t = r->p->external.at[i];
         if (t->func != s->func) continue;
-        const mlc_dim_t *d = &r->buffers[t->slot]->dim[s->dim];
-        return s->kind == SYM_MIN ? d->min : s->kind == SYM_EXTENT ? d->extent : d->stride;
+        const struct mlc_buffer *b = r->buffers[t->slot];
+        const mlc_dim_t *d = &b->dim[s->dim];
+        return s->kind == SYM_MIN ? d->min : s->kind == SYM_EXTENT ? d->extent : run_stride(r, b, s->dim);
     }
     BUG(r->fault, "a size of no external buffer");
 }

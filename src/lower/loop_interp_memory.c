@@ -28,16 +28,21 @@ static void set_range(Run *r, Memory *m, int rank) {
 
 /* ---- external buffers ---- */
 
+int64_t run_stride(const Run *r, const struct mlc_buffer *b, int d) {
+    return r->p->dense && d == 0 && b->dim[d].extent <= 1 ? 1 : b->dim[d].stride; /* one element: any will do */
+}
+
 static void bind_element(Run *r, Memory *m, int k) {
     const Storage *s = m->storage;
     const struct mlc_buffer *b = r->buffers[s->slot + k];
     CHECK(r->fault, b->rank == s->rank && b->type == s->type[k]);
     for (int d = 0; d < s->rank; d++) {
+        int64_t stride = run_stride(r, b, d);
         CHECK(r->fault, k == 0 || (b->dim[d].min == m->min[d] && b->dim[d].extent == m->extent[d] &&
-                                   b->dim[d].stride == m->stride[d]));
+                                   stride == m->stride[d]));
         m->min[d] = b->dim[d].min;
         m->extent[d] = b->dim[d].extent;
-        m->stride[d] = b->dim[d].stride;
+        m->stride[d] = stride;
     }
     CHECK(r->fault, !r->p->dense || s->rank == 0 || m->stride[0] == 1);
     set_range(r, m, s->rank);

@@ -76,6 +76,7 @@ int64_t run_index(Run *r, const Lane *l, const Node *e, const char *what); /* mu
 
 /* loop_interp_memory.c */
 void run_bind(Run *r, Lane *l);
+int64_t run_stride(const Run *r, const struct mlc_buffer *b, int d);
 Memory *run_allocate(Run *r, const Lane *l, const Storage *s);
 void run_release(Run *r, Memory *m);
 /* Where a point or a flat index lives in m: the offset.  Out of bounds is an error. */
