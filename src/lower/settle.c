@@ -25,14 +25,19 @@ static const Node *expr(StmtMap *m, const Node *e) {
     return value->n ? ir_substitute(m->ir, e, value) : e;
 }
 
+/* Copies of a loop bind the same names anew, so a name means its value only inside its let. */
 static Stmt *stmt(StmtMap *m, Stmt *s) {
     if (s->kind != ST_LET || s->u.let.value->type != MLC_INDEX) return st_map_kids(m, s);
     const Node *value = expr(m, s->u.let.value);
+    const Sym *name = s->u.let.var;
+    void *outer = pm_get(m->user, name);
     Cost c = { 0 };
     ir_visit(m->arena, value, cost_node, &c);
-    if (c.costly || c.count > SMALL) return st_map_kids(m, s);
-    pm_put(m->user, s->u.let.var, (void *)(uintptr_t)value);
-    return st_map(m, s->u.let.body);
+    bool keep = c.costly || c.count > SMALL;
+    pm_put(m->user, name, keep ? NULL : (void *)(uintptr_t)value);
+    Stmt *now = keep ? st_map_kids(m, s) : st_map(m, s->u.let.body);
+    pm_put(m->user, name, outer);
+    return now;
 }
 
 void low_settle(Program *p, const LowerOptions *o) {
