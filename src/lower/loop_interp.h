@@ -26,7 +26,8 @@ typedef struct {
     int64_t live, peak;  /* bytes of internal allocations, all at once */
 } LoopStats;
 
-/* `buffers` by slot: inputs, then outputs.  `params` in the order of p->param.  Raises into arena->fault. */
+/* `buffers` by slot: inputs, then outputs.  `params` by Sym.slot, as a call
+ * receives them.  Raises into arena->fault. */
 void low_interpret(Arena *arena, const Program *p, struct mlc_buffer *const *buffers, const mlc_scalar *params,
                    uint64_t seed);
 /* The same, filling `stats` (zeroed by the caller; lives in `arena`). */

@@ -77,10 +77,8 @@ static Value preset(Run *r, const Node *e) {
     Value v = { .i = 0 };
     if (e->op == OP_CONST) return ir_value(e);
     if (e->u.sym->kind != SYM_PARAM) return (Value){ .i = size_of(r, e->u.sym) };
-    int i = 0;
-    while (i < r->p->param.n && r->p->param.at[i] != e->u.sym) i++;
-    CHECK(r->fault, i < r->p->param.n && r->params);
-    memcpy(&v, &r->params[i], sizeof v);
+    CHECK(r->fault, r->params != NULL);
+    memcpy(&v, &r->params[e->u.sym->slot], sizeof v);
     return v;
 }
 

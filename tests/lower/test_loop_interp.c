@@ -14,6 +14,7 @@ static Arena arena;
 static Interner interner, *I = &interner;
 static Program program;
 static LoopStats stats;
+static const mlc_scalar *params;
 
 static void setup(void) {
     memset(&fault, 0, sizeof fault);
@@ -21,6 +22,7 @@ static void setup(void) {
     ir_interner_init(I, &arena, NULL);
     program = (Program){ .name = "test", .arena = &arena, .ir = I };
     stats = (LoopStats){ .live = 0 };
+    params = NULL;
 }
 
 static void teardown(void) {
@@ -132,7 +134,7 @@ static const char *run(Stmt *body, struct mlc_buffer *in, struct mlc_buffer *out
     program.body = body;
     memset(&fault.info, 0, sizeof fault.info);
     if (FAULT_TRY(&fault, b)) {
-        low_interpret_counted(&arena, &program, all, NULL, seed, &stats);
+        low_interpret_counted(&arena, &program, all, params, seed, &stats);
         FAULT_END(&fault, b);
     }
     return fault.info.message;
@@ -264,6 +266,21 @@ START_TEST(flat_programs) {
 }
 END_TEST
 
+START_TEST(params_come_by_slot) {
+    int32_t out[3];
+    struct mlc_buffer b = wrap(out, 3);
+    Func *f = external("f", 1, false);
+    Sym p = { .name = "p", .kind = SYM_PARAM, .type = MLC_F32, .slot = 1 };
+    const mlc_scalar given[2] = { { .i = 7 }, { .f = -2.5 } };
+    const Sym *v = loop("f.x");
+    const Node *x = ir_var(I, v), *value = ir_mul(I, ir_var(I, &p), ir_cast(I, MLC_F32, x));
+    VEC_PUSH(&arena, &program.param, &p);
+    params = given;
+    ck_assert_str_eq(run(loop_over(v, LOOP_SERIAL, idx(3), set(f, x, ir_cast(I, MLC_I32, value))), NULL, &b, 1), "");
+    ck_assert(out[0] == 0 && out[1] == -2 && out[2] == -5);
+}
+END_TEST
+
 /* ---- what it catches ---- */
 
 START_TEST(bounds_are_checked) {
@@ -342,6 +359,7 @@ Suite *loop_interp_suite(void) {
     tcase_add_test(t, lanes_diverge);
     tcase_add_test(t, allocations_are_counted);
     tcase_add_test(t, flat_programs);
+    tcase_add_test(t, params_come_by_slot);
     tcase_add_test(t, bounds_are_checked);
     tcase_add_test(t, garbage_is_tracked);
     tcase_add_test(t, folding_is_checked);
