@@ -1,0 +1,129 @@
+/* cg.h - what the files of the C generator share.
+ *
+ * A Gen writes one translation unit into four parts that are joined at the end: vector typedefs, helper
+ * functions, outlined loop bodies, the kernel.  Helpers are asked for by name and written once, each after
+ * those it calls.
+ *
+ * Expressions become Text operands first, so printing is iterative and linear in the size of the graph:
+ * a node that is used twice, or whose text grows long, is written as a named local. */
+#ifndef CG_H
+#define CG_H
+
+#include "codegen/backend.h"
+
+/* C text of a value, and how tightly its outermost operator binds (C's levels). */
+typedef struct {
+    const char *s;
+    int prec;
+} Text;
+enum { P_COND = 1, P_OR, P_AND, P_BOR, P_XOR, P_BAND, P_EQ, P_CMP, P_SHIFT, P_ADD, P_MUL, P_UNARY, P_ATOM };
+
+/* A C function being written. */
+typedef struct Fn Fn;
+struct Fn {
+    Fn *up;          /* the function whose loop body this is */
+    StrBuf out;
+    int depth;       /* of indentation */
+    PtrMap has;      /* Sym or element of a Storage -> its name here, where it is in scope */
+    VEC(const void *) captured;
+    int label;       /* where a failure goes: out<label>, 0: return at once */
+    bool fails;      /* has a status to return */
+};
+
+typedef struct {
+    const char *text[2];
+} CheckText;
+
+typedef struct Vec Vec;
+typedef struct {
+    const Program *p;
+    Arena *arena;
+    Interner *ir;
+    const CgOptions *o;
+    StrBuf types, helpers, functions;
+    StrMap have;     /* typedefs and helpers written */
+    StrMap taken;    /* identifiers in use */
+    PtrMap name;     /* Sym or element of a Storage -> its identifier */
+    PtrMap promoted; /* element of a Storage -> Promoted: it lives in named variables */
+    PtrMap externs;
+    PtrMap element;  /* element of a Storage -> the Storage: tells elements from Syms among keys */
+    PtrMap used;     /* params, buffer fields and buffers that the kernel reads at its top */
+    Fn *fn;
+    const Facts *facts;
+    int temps, labels, bodies, notes;
+    VEC(CheckText) checks;
+    Vec *vec;        /* the vector loop being written, or NULL */
+} Gen;
+
+/* The expressions of one leaf statement. */
+typedef struct Env Env;
+struct Env {
+    PtrMap text;     /* Node -> Text */
+    PtrMap uses;     /* Node -> number of uses */
+    const Env *up;   /* texts of an enclosing scope, to read */
+};
+
+/* ---- text.c: names, types, lines ---- */
+void line(Gen *G, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void open_brace(Gen *G, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void close_brace(Gen *G);
+char *fmt(Gen *G, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *fresh(Gen *G, const char *base);              /* an identifier nobody has */
+const char *name_of(Gen *G, const void *key, const char *base); /* the identifier of a Sym or element */
+const char *in_scope(Gen *G, const void *key);            /* its name in this function, captured if need be */
+void bind(Gen *G, const void *key, const char *name);
+void unbind(Gen *G, const void *key);
+const char *ty_c(mlc_type t);                             /* C's type of a value: u16 for halves, u8 for bool */
+const char *ty_tag(mlc_type t);                           /* the same but f16, bf16 and bool kept apart */
+int ty_bytes(mlc_type t);
+void comment_line(Gen *G, const PlanLine *l);
+Text atom(const char *s);
+Text at_prec(const char *s, int prec);
+const char *wrap(Gen *G, Text t, int prec);               /* in parentheses if it binds less tightly */
+Text constant_text(Gen *G, const Node *e);
+const char *element_name(Gen *G, const Storage *s, int elem);
+
+/* ---- helper.c over scalar.def and x86.def ---- */
+/* The name of the helper `base` on `t` (and `to`, for conversions), `lanes` wide (1: scalar), written on demand. */
+const char *helper(Gen *G, const char *base, mlc_type t, int lanes);
+const char *helper_convert(Gen *G, mlc_type to, mlc_type from, int lanes);
+const char *vector_type(Gen *G, const char *element, int lanes); /* "f32x16" and its typedef */
+const char *vector_memory(Gen *G, const char *element, int lanes); /* the same, unaligned: "f32x16u" */
+bool has_fma(const Gen *G);
+int native_bytes(const Gen *G);
+
+/* ---- legal.c ---- */
+const Node *legal(Gen *G, const Node *e); /* operators that C has, or that helpers are written for */
+
+/* ---- expr.c ---- */
+void env_init(Gen *G, Env *v, const Env *up);
+Text expr(Gen *G, Env *v, const Node *e);       /* emits locals for what is shared, gives the rest */
+const char *value(Gen *G, Env *v, const Node *e);          /* the same as an argument or right-hand side */
+const char *index_expr(Gen *G, Env *v, const Node *e);
+Text scalar_op(Gen *G, const Node *e, const Text *kid);    /* one operator on scalar operands */
+Text infix(Gen *G, Text a, const char *sign, Text b, int prec);
+bool const_bounds(Gen *G, const Node *e, int64_t *lo, int64_t *hi);
+typedef struct {
+    Arena *arena;
+    PtrMap *done;                                 /* nodes not to enter */
+    void (*visit)(void *user, const Node *e);     /* must put e into done */
+    bool (*leaf)(void *user, const Node *e);      /* operands are not wanted; NULL: none */
+    void *user;
+} Walk;
+void walk(const Walk *w, const Node *root);       /* operands first, each once, iterative */
+
+/* ---- stmt.c ---- */
+void stmt(Gen *G, const Stmt *s);
+void fail_line(Gen *G, const char *error);        /* leaves the function with that error code */
+int add_check(Gen *G, const char *a, const char *b);
+void scalar_store(Gen *G, const Stmt *s);
+void scalar_leaf(Gen *G, const Stmt *s);
+void scalar_loop(Gen *G, const Stmt *s);
+void note(Gen *G, const Stmt *s, const char *why);
+const Facts *fact_loop(Gen *G, const Sym *var, const Node *min, const Node *extent);
+const Facts *fact_let(Gen *G, const Sym *var, const Node *value);
+
+/* ---- vec.c ---- */
+void vector_loop(Gen *G, const Stmt *s);
+
+#endif

@@ -1,0 +1,331 @@
+/* stmt.c - statements as C.
+ *
+ * Loops stay loops; the body of a parallel one becomes a function that finds its variables in a closure.
+ * A failure leaves by `return` where nothing is held, else by a jump to the label that releases the
+ * innermost allocation and goes on outwards. */
+#include "cg.h"
+
+#include <string.h>
+
+enum { STACK_BYTES = 128 << 10 }; /* more than this never lives on a thread's stack */
+
+void note(Gen *G, const Stmt *s, const char *why) {
+    const char *loop = s->kind == ST_FOR ? s->u.loop.var->name : "";
+    line(G, "// scalarised%s%s: %s", *loop ? " " : "", loop, why);
+    if (G->o->note) G->o->note(G->o->note_user, fmt(G, "scalarised %s: %s", loop, why));
+}
+
+/* ---- failures ---- */
+
+void fail_line(Gen *G, const char *error) {
+    if (!G->fn->label) {
+        line(G, "return %s;", error);
+        return;
+    }
+    G->fn->fails = true;
+    if (strcmp(error, "status")) line(G, "status = %s;", error);
+    line(G, "goto out%d;", G->fn->label);
+}
+
+int add_check(Gen *G, const char *a, const char *b) {
+    CheckText c = { { a ? a : "", b ? b : "" } };
+    VEC_PUSH(G->arena, &G->checks, c);
+    return G->checks.n - 1;
+}
+
+static void check(Gen *G, const Stmt *s) {
+    Env v;
+    env_init(G, &v, NULL);
+    int number = add_check(G, s->u.check.text[0], s->u.check.text[1]);
+    const char *args[4] = { "0", "0", "0", "0" };
+    Text cond = expr(G, &v, legal(G, s->u.check.cond));
+    open_brace(G, "if (!%s)", wrap(G, cond, P_ATOM));
+    Env inner;
+    env_init(G, &inner, &v);
+    for (int i = 0; i < s->u.check.n; i++) args[i] = value(G, &inner, s->u.check.arg[i]);
+    fail_line(G, fmt(G, "fail(call, %d, %d, %s, %s, %s, %s)", s->u.check.code, number, args[0], args[1], args[2], args[3]));
+    close_brace(G);
+}
+
+/* ---- leaves ---- */
+
+/* All values are computed before any is stored. */
+void scalar_store(Gen *G, const Stmt *s) {
+    const Storage *t = s->u.store.storage;
+    Env v;
+    env_init(G, &v, NULL);
+    int n = s->u.store.n;
+    const char *index = index_expr(G, &v, s->u.store.coord[0]), *val[MAX_TUPLE];
+    for (int i = 0; i < n; i++) {
+        val[i] = value(G, &v, s->u.store.value[i]);
+        if (n == 1) break;
+        const char *name = fresh(G, fmt(G, "t%d", ++G->temps));
+        line(G, "const %s %s = %s;", ty_c(t->type[i]), name, val[i]);
+        val[i] = name;
+    }
+    for (int i = 0; i < n; i++) line(G, "%s[%s] = %s;", in_scope(G, &t->type[i]), index, val[i]);
+}
+
+void scalar_leaf(Gen *G, const Stmt *s) {
+    if (s->kind == ST_STORE) scalar_store(G, s);
+    else {
+        Env v;
+        env_init(G, &v, NULL);
+        expr(G, &v, legal(G, s->u.eval.value));
+    }
+}
+
+/* ---- scopes ---- */
+
+const Facts *fact_loop(Gen *G, const Sym *var, const Node *min, const Node *extent) {
+    Facts *f = ARENA_NEW(G->arena, Facts);
+    const Node *last = ir_sub(G->ir, ir_add(G->ir, min, extent), ir_idx(G->ir, 1));
+    *f = (Facts){ .up = G->facts, .var = var, .range = { min, last } };
+    return f;
+}
+
+const Facts *fact_let(Gen *G, const Sym *var, const Node *v) {
+    Facts *f = ARENA_NEW(G->arena, Facts);
+    *f = (Facts){ .up = G->facts, .var = var, .range = { v, v } };
+    return f;
+}
+
+/* A chain of lets is one block. */
+static void lets(Gen *G, const Stmt *s) {
+    const Facts *outside = G->facts;
+    const Stmt *first = s;
+    open_brace(G, "%s", "");
+    for (; s->kind == ST_LET; s = s->u.let.body) {
+        const Sym *var = s->u.let.var;
+        Env v;
+        env_init(G, &v, NULL);
+        const char *text = value(G, &v, s->u.let.value), *name = name_of(G, var, var->name);
+        line(G, "const %s %s = %s;", ty_c(var->type), name, text);
+        bind(G, var, name);
+        if (var->type == MLC_INDEX) G->facts = fact_let(G, var, s->u.let.value);
+    }
+    stmt(G, s);
+    for (s = first; s->kind == ST_LET; s = s->u.let.body) unbind(G, s->u.let.var);
+    G->facts = outside;
+    close_brace(G);
+}
+
+static void loop_body(Gen *G, const Stmt *s) {
+    const Sym *var = s->u.loop.var;
+    const Facts *outside = G->facts;
+    G->facts = fact_loop(G, var, s->u.loop.min, s->u.loop.extent);
+    bind(G, var, name_of(G, var, var->name));
+    stmt(G, s->u.loop.body);
+    unbind(G, var);
+    G->facts = outside;
+}
+
+void scalar_loop(Gen *G, const Stmt *s) {
+    Env v;
+    const char *name = name_of(G, s->u.loop.var, s->u.loop.var->name);
+    open_brace(G, "%s", "");
+    env_init(G, &v, NULL);
+    const char *min = value(G, &v, s->u.loop.min);
+    line(G, "const i64 %s_end = %s;", name, value(G, &v, ir_add(G->ir, s->u.loop.min, s->u.loop.extent)));
+    if (s->u.loop.kind == LOOP_UNROLL) line(G, "#pragma GCC unroll 64");
+    open_brace(G, "for (i64 %s = %s; %s < %s_end; %s++)", name, min, name, name, name);
+    loop_body(G, s);
+    close_brace(G);
+    close_brace(G);
+}
+
+/* ---- parallel loops ---- */
+
+static const char *capture_type(Gen *G, const void *key) {
+    const Storage *s = pm_get(&G->element, key);
+    if (!s) return fmt(G, "%s ", ty_c(((const Sym *)key)->type));
+    return fmt(G, "%s%s *", s->is_input ? "const " : "", ty_c(*(const mlc_type *)key));
+}
+
+/* The finished function, closure type first. */
+static void write_body(Gen *G, Fn *f, const char *name, const Sym *var, const char *min) {
+    StrBuf *out = &G->functions;
+    sb_printf(out, "struct %s_closure {\n    mlc_call *call;\n    i64 from;\n", name);
+    for (int i = 0; i < f->captured.n; i++) {
+        const void *key = f->captured.at[i];
+        sb_printf(out, "    %s%s;\n", capture_type(G, key), (const char *)pm_get(&f->has, key));
+    }
+    sb_printf(out, "};\n\nstatic int %s(void *closure, i64 i) {\n", name);
+    sb_printf(out, "    const struct %s_closure *c = closure;\n    mlc_call *call = c->call;\n", name);
+    sb_puts(out, "    const mlc_hooks *hooks = call->hooks;\n");
+    for (int i = 0; i < f->captured.n; i++) {
+        const void *key = f->captured.at[i];
+        const char *n = pm_get(&f->has, key), *t = capture_type(G, key);
+        bool pointer = pm_has(&G->element, key);
+        sb_printf(out, "    %s%s%s = c->%s;\n", pointer ? "" : "const ", pointer ? fmt(G, "%srestrict ", t) : t, n, n);
+    }
+    sb_printf(out, "    const i64 %s = c->from + i;\n", name_of(G, var, var->name));
+    if (f->fails) sb_puts(out, "    int status = 0;\n");
+    sb_printf(out, "    (void)hooks;\n%s    return 0;\n}\n\n", f->out.at);
+    (void)min;
+}
+
+static void parallel_loop(Gen *G, const Stmt *s) {
+    const Sym *var = s->u.loop.var;
+    Env v;
+    env_init(G, &v, NULL);
+    const char *min = value(G, &v, s->u.loop.min), *extent = value(G, &v, s->u.loop.extent);
+    const char *name = fresh(G, fmt(G, "%s_body", name_of(G, var, var->name)));
+    Fn *f = ARENA_NEW(G->arena, Fn);
+    *f = (Fn){ .up = G->fn, .depth = 1 };
+    sb_init(&f->out, G->arena);
+    pm_init(&f->has, G->arena);
+    G->fn = f;
+    Vec *vec = G->vec;
+    G->vec = NULL;
+    loop_body(G, s);
+    G->vec = vec;
+    G->fn = f->up;
+    for (int i = 0; i < f->captured.n; i++) in_scope(G, f->captured.at[i]);
+    write_body(G, f, name, var, min);
+    open_brace(G, "%s", "");
+    line(G, "struct %s_closure c = { call, %s };", name, min);
+    for (int i = 0; i < f->captured.n; i++) {
+        const char *n = in_scope(G, f->captured.at[i]);
+        line(G, "c.%s = %s;", n, n);
+    }
+    line(G, "const int failed = hooks->par_for(hooks->user, %s, &c, %s);", name, extent);
+    open_brace(G, "if (failed)");
+    fail_line(G, "failed");
+    close_brace(G);
+    close_brace(G);
+}
+
+/* ---- memory ---- */
+
+/* Elements from the first to the last of the box, as an index expression. */
+static const Node *elements(Gen *G, const Storage *s) {
+    Interner *I = G->ir;
+    if (s->const_elems > 0) return ir_idx(I, s->const_elems);
+    const Node *n = ir_idx(I, 1);
+    for (int d = 0; d < s->rank; d++) {
+        const Node *extent = s->fold[d] > 0 ? ir_idx(I, s->fold[d]) : s->extent[d];
+        const Node *last = ir_sub(I, ir_max(I, extent, ir_idx(I, 1)), ir_idx(I, 1));
+        n = ir_add(I, n, ir_mul(I, last, s->stride[d]));
+    }
+    return n;
+}
+
+static void alloc_element(Gen *G, const Stmt *s, int e);
+
+static void stack_array(Gen *G, const Stmt *s, int e) {
+    const Storage *t = s->u.alloc.storage;
+    const char *name = element_name(G, t, e);
+    bind(G, &t->type[e], name);
+    line(G, "%s %s[%lld] __attribute__((aligned(64)));", ty_c(t->type[e]), name, (long long)t->const_elems);
+    alloc_element(G, s, e + 1);
+    unbind(G, &t->type[e]);
+}
+
+static void heap_array(Gen *G, const Stmt *s, int e) {
+    const Storage *t = s->u.alloc.storage;
+    const char *name = element_name(G, t, e), *type = ty_c(t->type[e]);
+    int outer = G->fn->label;
+    bool failed = G->fn->fails;
+    line(G, "const i64 %s_bytes = bytes_of(%s_elements, sizeof(%s));", name, t->name, type);
+    line(G, "%s *restrict %s = hooks->alloc(hooks->user, (unsigned long)%s_bytes);", type, name, name);
+    open_brace(G, "if (!%s)", name);
+    fail_line(G, fmt(G, "fail(call, %d, -1, %s_bytes, 0, 0, 0)", ERR_OUT_OF_MEMORY, name));
+    close_brace(G);
+    bind(G, &t->type[e], name);
+    G->fn->label = ++G->labels;
+    failed |= G->fn->fails;
+    G->fn->fails = false;
+    alloc_element(G, s, e + 1);
+    bool used = G->fn->fails;
+    if (used) line(G, "out%d:;", G->fn->label);
+    G->fn->label = outer;
+    G->fn->fails = failed || used;
+    line(G, "hooks->release(hooks->user, %s);", name);
+    if (used) {
+        open_brace(G, "if (status)");
+        fail_line(G, "status");
+        close_brace(G);
+    }
+    unbind(G, &t->type[e]);
+}
+
+static bool on_stack(const Storage *t, int e) {
+    int64_t n = t->const_elems;
+    return t->memory != STORE_HEAP && n > 0 && n <= STACK_BYTES / ty_bytes(t->type[e]);
+}
+
+static void alloc_element(Gen *G, const Stmt *s, int e) {
+    const Storage *t = s->u.alloc.storage;
+    if (e == t->n) stmt(G, s->u.alloc.body);
+    else if (on_stack(t, e)) stack_array(G, s, e);
+    else heap_array(G, s, e);
+}
+
+static void allocate(Gen *G, const Stmt *s) {
+    const Storage *t = s->u.alloc.storage;
+    comment_line(G, t->line);
+    open_brace(G, "%s", "");
+    bool heap = false;
+    for (int e = 0; e < t->n; e++) heap |= !on_stack(t, e);
+    if (heap) {
+        Env v;
+        env_init(G, &v, NULL);
+        const char *n = value(G, &v, elements(G, t));
+        line(G, "const i64 %s_elements = %s;", t->name, n);
+    }
+    alloc_element(G, s, 0);
+    close_brace(G);
+}
+
+/* ---- the rest ---- */
+
+static void condition(Gen *G, const Stmt *s) {
+    Env v;
+    env_init(G, &v, NULL);
+    Text c = expr(G, &v, legal(G, s->u.cond.cond));
+    if (s->u.cond.likely) open_brace(G, "if (__builtin_expect(%s, 1))", c.s);
+    else open_brace(G, "if (%s)", c.s);
+    stmt(G, s->u.cond.yes);
+    close_brace(G);
+    if (!s->u.cond.no) return;
+    open_brace(G, "else");
+    stmt(G, s->u.cond.no);
+    close_brace(G);
+}
+
+static void loop(Gen *G, const Stmt *s) {
+    comment_line(G, s->line);
+    switch (s->u.loop.kind) {
+    case LOOP_PARALLEL:
+        if (G->vec) scalar_loop(G, s);
+        else parallel_loop(G, s);
+        break;
+    case LOOP_VECTOR: vector_loop(G, s); break;
+    default: scalar_loop(G, s);
+    }
+}
+
+static void produce(Gen *G, const Stmt *s) {
+    if (!s->u.produce.is_consume) {
+        const char *stage = s->u.produce.stage ? fmt(G, ".u%d", s->u.produce.stage - 1) : "";
+        line(G, "// %s%s", s->u.produce.func->name, stage);
+    }
+    stmt(G, s->u.produce.body);
+}
+
+void stmt(Gen *G, const Stmt *s) {
+    if (!s) return;
+    switch (s->kind) {
+    case ST_BLOCK:
+        for (int i = 0; i < s->u.block.n; i++) stmt(G, s->u.block.at[i]);
+        break;
+    case ST_FOR: loop(G, s); break;
+    case ST_LET: lets(G, s); break;
+    case ST_IF: condition(G, s); break;
+    case ST_STORE: case ST_EVAL: scalar_leaf(G, s); break;
+    case ST_ALLOC: allocate(G, s); break;
+    case ST_PRODUCE: produce(G, s); break;
+    case ST_CHECK: check(G, s); break;
+    }
+}

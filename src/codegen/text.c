@@ -1,0 +1,200 @@
+/* text.c - names, types and lines of the C being written.
+ *
+ * Every identifier of the unit is unique, so a loop body can move into a function of its own with its
+ * variables' names.  Which of them exist in the function being written is Fn.has; a name that is missing
+ * there is captured from the function around it. */
+#include "cg.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void indent(Gen *G) {
+    for (int i = 0; i < G->fn->depth; i++) sb_puts(&G->fn->out, "    ");
+}
+
+void line(Gen *G, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    indent(G);
+    sb_vprintf(&G->fn->out, format, ap);
+    sb_puts(&G->fn->out, "\n");
+    va_end(ap);
+}
+
+void open_brace(Gen *G, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    indent(G);
+    sb_vprintf(&G->fn->out, format, ap);
+    sb_puts(&G->fn->out, *format ? " {\n" : "{\n");
+    G->fn->depth++;
+    va_end(ap);
+}
+
+void close_brace(Gen *G) {
+    G->fn->depth--;
+    line(G, "}");
+}
+
+char *fmt(Gen *G, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    StrBuf b;
+    sb_init(&b, G->arena);
+    sb_vprintf(&b, format, ap);
+    va_end(ap);
+    return b.at;
+}
+
+/* ---- identifiers ---- */
+
+static const char *const reserved[] = {
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
+    "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
+    "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "asm",
+    "bool", "true", "false", "main", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64",
+    "call", "hooks", "status", "closure", "fail", "INLINE", "linux", "unix", "lane", "mlc_call", "mlc_hooks",
+    "mlc_scalar", "NULL", "malloc", "free", "fma", "typeof",
+};
+
+static bool is_reserved(const char *s) {
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (!strcmp(s, reserved[i])) return true;
+    return s[0] == '_';
+}
+
+/* Letters, digits and underscores; a name of the language may hold dots and dollars. */
+static char *sanitised(Gen *G, const char *s) {
+    char *c = arena_printf(G->arena, "%s%s", *s >= '0' && *s <= '9' ? "n" : "", s);
+    for (char *p = c; *p; p++) {
+        bool good = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9');
+        if (!good) *p = '_';
+    }
+    return c;
+}
+
+const char *fresh(Gen *G, const char *base) {
+    const char *s = sanitised(G, base), *c = s;
+    if (is_reserved(s)) s = c = arena_printf(G->arena, "v%s%s", *s == '_' ? "" : "_", s);
+    for (int i = 2; sm_get(&G->taken, c); i++) c = arena_printf(G->arena, "%s_%d", s, i);
+    sm_put(&G->taken, c, (void *)(uintptr_t)c);
+    return c;
+}
+
+const char *name_of(Gen *G, const void *key, const char *base) {
+    const char *s = pm_get(&G->name, key);
+    if (!s) {
+        s = fresh(G, base);
+        pm_put(&G->name, key, (void *)(uintptr_t)s);
+    }
+    return s;
+}
+
+void bind(Gen *G, const void *key, const char *name) {
+    pm_put(&G->fn->has, key, (void *)(uintptr_t)name);
+}
+
+void unbind(Gen *G, const void *key) {
+    pm_put(&G->fn->has, key, NULL);
+}
+
+static const char *find_in(Gen *G, Fn *f, const void *key) {
+    const char *s = pm_get(&f->has, key);
+    if (s && !f->up) pm_put(&G->used, key, (void *)(uintptr_t)s);
+    if (s) return s;
+    if (!f->up) BUG(G->arena->fault, "a name is used outside its scope");
+    s = find_in(G, f->up, key);
+    VEC_PUSH(G->arena, &f->captured, key);
+    pm_put(&f->has, key, (void *)(uintptr_t)s);
+    return s;
+}
+
+const char *in_scope(Gen *G, const void *key) {
+    return find_in(G, G->fn, key);
+}
+
+const char *element_name(Gen *G, const Storage *s, int elem) {
+    const char *base = s->n > 1 ? fmt(G, "%s_%d", s->name, elem) : s->name;
+    pm_put(&G->element, &s->type[elem], (void *)(uintptr_t)s);
+    return name_of(G, &s->type[elem], base);
+}
+
+/* ---- types ---- */
+
+const char *ty_c(mlc_type t) {
+    switch (t) {
+    case MLC_BOOL: return "u8";
+    case MLC_F16: case MLC_BF16: return "u16";
+    case MLC_INDEX: return "i64";
+    default: return mlc_type_name(t);
+    }
+}
+
+const char *ty_tag(mlc_type t) {
+    return t == MLC_INDEX ? "i64" : mlc_type_name(t);
+}
+
+int ty_bytes(mlc_type t) {
+    return (int)mlc_type_size(t);
+}
+
+/* ---- texts ---- */
+
+Text atom(const char *s) {
+    return (Text){ s, P_ATOM };
+}
+
+Text at_prec(const char *s, int prec) {
+    return (Text){ s, prec };
+}
+
+const char *wrap(Gen *G, Text t, int prec) {
+    return t.prec >= prec ? t.s : fmt(G, "(%s)", t.s);
+}
+
+static Text float_text(Gen *G, mlc_type t, double v) {
+    const char *f = t == MLC_F32 ? "f" : "";
+    if (isnan(v)) return atom(fmt(G, "__builtin_nan%s(\"\")", f));
+    if (isinf(v)) return at_prec(fmt(G, "%s__builtin_inf%s()", v < 0 ? "-" : "", f), v < 0 ? P_UNARY : P_ATOM);
+    int prec = signbit(v) ? P_UNARY : P_ATOM;
+    if (v == floor(v) && fabs(v) < 1e6) return at_prec(fmt(G, "%.1f%s", v, f), prec);
+    char shortest[40]; /* decimal where six digits say it exactly */
+    snprintf(shortest, sizeof shortest, "%g", v);
+    double back = 0;
+    bool plain = !strchr(shortest, 'e') && sscanf(shortest, "%lf", &back) == 1;
+    if (plain && (t == MLC_F32 ? (double)(float)back : back) == v) return at_prec(fmt(G, "%s%s", shortest, f), prec);
+    return at_prec(fmt(G, "%a%s", v, f), prec);
+}
+
+Text constant_text(Gen *G, const Node *e) {
+    mlc_type t = (mlc_type)e->type;
+    if (ty_is_half(t)) {
+        uint16_t bits;
+        val_store(t, &bits, ir_value(e));
+        return atom(fmt(G, "0x%x", bits));
+    }
+    if (ty_is_float(t)) return float_text(G, t, e->u.f);
+    int64_t i = e->u.i;
+    if (t == MLC_U64) return atom(fmt(G, "%lluul", (unsigned long long)i));
+    if (t == MLC_U32) return atom(fmt(G, "%lluu", (unsigned long long)i));
+    if (i == INT64_MIN) return atom("(-9223372036854775807l - 1)");
+    const char *suffix = t == MLC_I64 || i > INT32_MAX || i < -INT32_MAX ? "l" : "";
+    if (t == MLC_I32 && i == INT32_MIN) return atom("(-2147483647 - 1)");
+    return at_prec(fmt(G, "%lld%s", (long long)i, suffix), i < 0 ? P_UNARY : P_ATOM);
+}
+
+/* `// blur.c:15 tile(x, y, ...)` above a loop or an allocation. */
+void comment_line(Gen *G, const PlanLine *l) {
+    if (!l) return;
+    StrBuf b;
+    sb_init(&b, G->arena);
+    if (l->d.loc.file) {
+        const char *slash = strrchr(l->d.loc.file, '/');
+        sb_printf(&b, "%s:%d ", slash ? slash + 1 : l->d.loc.file, l->d.loc.line);
+    }
+    sch_print_directive(&b, &l->d);
+    for (char *p = b.at; *p; p++)
+        if (*p == '\n' || *p == '\\') *p = ' ';
+    line(G, "// %s", b.at);
+}
