@@ -91,7 +91,7 @@ static int define_arg(Reduction *d, Func *f, bool greatest, const Node *e) {
     }
     mlc_type t = (mlc_type)e->type;
     e = ir_typed_cast(I, OP_CAST, t == MLC_INDEX ? MLC_I32 : t, &d->place, e, false); /* a half rounds once */
-    for (int i = 0; i < n; i++) start[i] = ir_coerce(I, d->r->min[i], false, MLC_I32, &d->place);
+    for (int i = 0; i < n; i++) start[i] = ir_coerce(I, d->r->min[i], true, MLC_I32, &d->place);
     start[n] = end_of(I, (mlc_type)e->type, greatest);
     if (alg_define(f, DEF_SET, d->n, d->inner, n + 1, start, 0, d->place.loc) < 0) return -1;
     const Node *old = ir_access(I, f, f->type[n], n, d->n, d->inner), *win = wins(d, greatest, e, old);
