@@ -88,14 +88,10 @@ static void over_stage(Oracle *o, Realised *r, Stage *s, point_fn fn) {
 
 static void demand_point(Oracle *o, Realised *r, Stage *s) {
     bool holds;
-    State state = eval_where(o, r, s, &holds);
-    if (state == UNKNOWN) o->incomplete = true;
-    if (state != KNOWN || !holds) return;
+    if (eval_where(o, r, s, true, &holds) != KNOWN || !holds) return;
     eval_demand(o, r, s);
     int64_t p[MAX_RANK];
-    state = eval_left(s, p);
-    if (state == UNKNOWN) o->incomplete = true;
-    else if (state == KNOWN) points_ask(o, r, p);
+    if (eval_left(s, p) == KNOWN) points_ask(o, r, p);
 }
 
 /* Asks for all that the points of r read; a Func with updates also for what it writes itself, until
@@ -115,7 +111,7 @@ static void demand_func(Oracle *o, Realised *r) {
 
 static void compute_point(Oracle *o, Realised *r, Stage *s) {
     bool holds;
-    State state = eval_where(o, r, s, &holds);
+    State state = eval_where(o, r, s, false, &holds);
     if (state == KNOWN && !holds) return;
     int64_t p[MAX_RANK], at = -1;
     if (state == KNOWN) {

@@ -72,7 +72,7 @@ bool points_next(int n, const int64_t *min, const int64_t *extent, int64_t *p);
 /* interp_eval.c */
 void eval_compile(Oracle *o, Realised *r, int stage);
 /* Do the predicates hold at the point in the slots?  UNKNOWN where that cannot be said yet. */
-State eval_where(Oracle *o, Realised *self, Stage *s, bool *holds);
+State eval_where(Oracle *o, Realised *self, Stage *s, bool demand, bool *holds);
 void eval_values(Oracle *o, Realised *self, Stage *s);
 void eval_demand(Oracle *o, Realised *self, Stage *s);
 /* The coordinates of the left side; the worst state among them. */

@@ -195,12 +195,13 @@ static void run_access(Oracle *o, Realised *self, Stage *s, int i, bool demand) 
         if (s->state[step->kid[d]] > state) state = s->state[step->kid[d]];
     }
     s->state[i] = state;
-    if (state != KNOWN) {
-        o->incomplete |= state == UNKNOWN;
-        return;
-    }
+    if (state != KNOWN) return;
     if (demand && !step->from->f->is_input) points_ask(o, step->from, p);
     if (demand && !step->wanted) return;
+    if (demand && step->from == self) { /* no value of it belongs to this moment; the compute pass asks again */
+        s->state[i] = UNKNOWN;
+        return;
+    }
     if (step->from->f->is_input) s->state[i] = (uint8_t)read_input(o, self, s, step->from, p, &s->slot[i]);
     else s->state[i] = (uint8_t)read_func(o, self, step->from, step->e->aux, p, &s->slot[i]);
 }
@@ -271,8 +272,8 @@ static void run_step(Oracle *o, Realised *self, Stage *s, int i, bool demand) {
     s->slot[i] = val_op((Op)e->op, t, e->n > 1 ? (mlc_type)e->kid[1]->type : MLC_VOID, v);
 }
 
-State eval_where(Oracle *o, Realised *self, Stage *s, bool *holds) {
-    for (int i = 0; i < s->n_where; i++) run_step(o, self, s, i, true);
+State eval_where(Oracle *o, Realised *self, Stage *s, bool demand, bool *holds) {
+    for (int i = 0; i < s->n_where; i++) run_step(o, self, s, i, demand);
     uint8_t worst = KNOWN;
     *holds = true;
     for (int i = 0; i < s->n_predicates; i++) {

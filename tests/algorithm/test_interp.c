@@ -319,6 +319,27 @@ START_TEST(walk_through_own_values) {
 }
 END_TEST
 
+/* minima move down, step by step, where the Func's own values say so */
+START_TEST(conditions_on_own_values) {
+    int32_t in[7] = { 5, 2, 6, 0, 3, 1, 4 }, out[7];
+    struct mlc_buffer bi = wrap(in, MLC_I32, 1, 7, 1), bo = wrap(out, MLC_I32, 1, 7, 1);
+    Func *src = input("in", 1, &bi), *f = func("f", 1, MLC_I32);
+    f->arg[0] = x->u.sym;
+    add_def(f, NULL, x, NULL, at1(src, x));
+    RDom *r = rdom(2, 6, 7);
+    const Node *k = ir_var(I, r->var[0]), *next = ir_add(I, k, idx(1));
+    where(r, ir_make2(I, OP_LT, at1(f, next), at1(f, k)));
+    add_def(f, r, k, NULL, at1(f, next));
+    ck_assert_str_eq(run(f, &bo), "");
+    int32_t want[7];
+    memcpy(want, in, sizeof in);
+    for (int j = 0; j < 7; j++)
+        for (int i = 0; i < 6; i++)
+            if (want[i + 1] < want[i]) want[i] = want[i + 1];
+    ck_assert_mem_eq(out, want, sizeof want);
+}
+END_TEST
+
 /* ---- params, sizes, effects, extern ---- */
 
 static double scale3(float a, int8_t b, bool c) {
@@ -448,6 +469,7 @@ Suite *interp_suite(void) {
     tcase_add_test(t, tuple_elements_are_stored_together);
     tcase_add_test(t, gathers_nest);
     tcase_add_test(t, walk_through_own_values);
+    tcase_add_test(t, conditions_on_own_values);
     tcase_add_test(t, params_sizes_and_extern);
     tcase_add_test(t, print_and_require);
     tcase_add_test(t, undef_keeps_the_buffer);
