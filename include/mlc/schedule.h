@@ -43,6 +43,95 @@ typedef struct {
 
 typedef struct mlc_plan mlc_plan;
 
+/* ---- directives: loops are Vars or RVars, .tail = MLC_TAIL_... may end those that split ---- */
+
+/* split(v, outer, inner, factor): v = outer * factor + inner. */
+#define mlc_split(...) mlc_split_of((struct mlc_split_args){ .loc = MLC_HERE, __VA_ARGS__ })
+/* fuse(inner, outer, fused). */
+#define mlc_fuse(inner_, outer_, fused_) mlc_fuse_of(inner_, outer_, fused_, MLC_HERE)
+/* tile(x, y, xo, yo, xi, yi, fx, fy): two splits, then xi, yi, xo, yo, innermost first. */
+#define mlc_tile(...) mlc_tile_of((struct mlc_tile_args){ .loc = MLC_HERE, __VA_ARGS__ })
+/* reorder(a, b, ...): innermost first, up to 8. */
+#define mlc_reorder(...) \
+    mlc_reorder_of((int)(sizeof((mlc_var[]){ __VA_ARGS__ }) / sizeof(mlc_var)), (mlc_var[]){ __VA_ARGS__ }, MLC_HERE)
+#define mlc_serial(v_) mlc_loop_of(MLC_SERIAL, (struct mlc_loop_args){ .loc = MLC_HERE, .v = (v_) })
+/* parallel(v [, factor]), vectorize(v [, factor]), unroll(v [, factor]). */
+#define mlc_parallel(...) mlc_loop_of(MLC_PARALLEL, (struct mlc_loop_args){ .loc = MLC_HERE, __VA_ARGS__ })
+#define mlc_vectorize(...) mlc_loop_of(MLC_VECTORIZE, (struct mlc_loop_args){ .loc = MLC_HERE, __VA_ARGS__ })
+#define mlc_unroll(...) mlc_loop_of(MLC_UNROLL, (struct mlc_loop_args){ .loc = MLC_HERE, __VA_ARGS__ })
+#define mlc_compute_root() mlc_place_of(MLC_COMPUTE_ROOT, MLC_HERE)
+#define mlc_compute_inline() mlc_place_of(MLC_COMPUTE_INLINE, MLC_HERE)
+#define mlc_store_root() mlc_place_of(MLC_STORE_ROOT, MLC_HERE)
+/* compute_at(f, v), store_at(f, v): f is a Func (any of its stages that has the loop) or a stage. */
+#define mlc_compute_at(f, v_) mlc_at_of(MLC_COMPUTE_AT, MLC_CONSUMER(f), v_, MLC_HERE)
+#define mlc_store_at(f, v_) mlc_at_of(MLC_STORE_AT, MLC_CONSUMER(f), v_, MLC_HERE)
+/* bound(v, min, extent), estimate(v, min, extent): of a dimension. */
+#define mlc_bound(v_, min_, extent_) mlc_box_of(MLC_BOUND, v_, min_, extent_, MLC_HERE)
+#define mlc_estimate(v_, min_, extent_) mlc_box_of(MLC_ESTIMATE, v_, min_, extent_, MLC_HERE)
+
+/* ---- plans ---- */
+
+/* Appends directives to the default plan of the stage's context; s is a Func (its pure stage) or a stage. */
+#define mlc_schedule(s, ...) mlc_apply(MLC_STAGE(s), MLC_DIRECTIVES(__VA_ARGS__))
+MLC_API bool mlc_apply(mlc_stage s, int n, const mlc_directive *d);
+/* The same for any plan. */
+#define mlc_plan_add(plan, s, ...) mlc_plan_append(plan, MLC_STAGE(s), MLC_DIRECTIVES(__VA_ARGS__))
+MLC_API bool mlc_plan_append(mlc_plan *plan, mlc_stage s, int n, const mlc_directive *d);
+
+/* An empty plan.  It lives as long as the context; mlc_plan_free lets its lines go early. */
+MLC_API mlc_plan *mlc_plan_new(mlc_ctx *ctx);
+/* The plan that mlc_schedule fills, NULL when memory is out. */
+MLC_API mlc_plan *mlc_plan_default(mlc_ctx *ctx);
+MLC_API void mlc_plan_free(mlc_plan *plan);
+/* Appends lines of text, `by: tile(x, y, xo, yo, xi, yi, 32, 8), vectorize(xi, 8); bx.u0: parallel(y)`; all
+ * of them or, with an error in the context, none.  `file` (may be NULL) names the text in messages. */
+MLC_API bool mlc_plan_parse(mlc_plan *plan, const char *text, const char *file);
+/* The lines as text that parses back, in the context's memory; NULL when memory is out. */
+MLC_API const char *mlc_plan_print(mlc_plan *plan);
+/* The name that program text gave it, or NULL. */
+MLC_API const char *mlc_plan_name(const mlc_plan *plan);
+/* Lines as data: how many, and line i (false: there is none). */
+MLC_API int mlc_plan_size(const mlc_plan *plan);
+MLC_API bool mlc_plan_get(const mlc_plan *plan, int i, mlc_stage *stage, mlc_directive *d);
+/* Drops line i. */
+MLC_API bool mlc_plan_drop(mlc_plan *plan, int i);
+
+/* ---- what the macros stand for ---- */
+
+struct mlc_split_args {
+    mlc_loc loc;
+    mlc_var v, outer, inner;
+    int64_t factor;
+    mlc_tail tail;
+};
+struct mlc_tile_args {
+    mlc_loc loc;
+    mlc_var x, y, xo, yo, xi, yi;
+    int64_t fx, fy;
+    mlc_tail tail;
+};
+struct mlc_loop_args {
+    mlc_loc loc;
+    mlc_var v;
+    int64_t factor;
+    mlc_tail tail;
+};
+MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
+MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
+MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);
+MLC_API mlc_directive mlc_fuse_of(mlc_var inner, mlc_var outer, mlc_var fused, mlc_loc loc);
+MLC_API mlc_directive mlc_reorder_of(int n, const mlc_var *v, mlc_loc loc);
+MLC_API mlc_directive mlc_place_of(mlc_directive_kind kind, mlc_loc loc);
+MLC_API mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, mlc_loc loc);
+MLC_API mlc_directive mlc_box_of(mlc_directive_kind kind, mlc_var v, int64_t min, int64_t extent, mlc_loc loc);
+/* The stage itself; any stage of f (number -1). */
+MLC_API mlc_stage mlc_this_stage(mlc_stage s);
+MLC_API mlc_stage mlc_any_stage(mlc_func f);
+#define MLC_STAGE(s) _Generic((s), mlc_func: mlc_pure, mlc_stage: mlc_this_stage)(s)
+#define MLC_CONSUMER(f) _Generic((f), mlc_func: mlc_any_stage, mlc_stage: mlc_this_stage)(f)
+#define MLC_DIRECTIVES(...) \
+    (int)(sizeof((mlc_directive[]){ __VA_ARGS__ }) / sizeof(mlc_directive)), (mlc_directive[]){ __VA_ARGS__ }
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #define SCHEDULE_H
 
 #include "algorithm/algorithm.h"
+#include "ir/lex.h"
 #include <mlc/schedule.h>
 
 /* One line of a plan. */
@@ -18,13 +19,26 @@ typedef struct {
 
 struct mlc_plan {
     mlc_ctx *ctx;
+    const char *name;   /* as program text names it, or NULL */
     Arena *arena; /* the context's */
     Fault fault;
     VEC(PlanLine) line;
 };
 
+/* The rows of directives.def. */
+typedef struct {
+    const char *name, *shape, *example, *doc;
+} DirectiveInfo;
+extern const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT];
+extern const char *const sch_tails[MLC_TAIL_COUNT];
+
+/* Appends the lines `stage: directive, ...; ...` from the current token up to the sign `close`, or to the
+ * end of the text where it is NULL; raises at the first that is wrong. */
+void sch_parse_plan(Lexer *L, struct mlc_plan *p, const char *close);
+
 void sch_print_directive(StrBuf *out, const mlc_directive *d); /* `split(x, xo, xi, 8, .tail = guard)` */
-void sch_print_plan(StrBuf *out, const struct mlc_plan *p);
+void sch_print_plan(StrBuf *out, const struct mlc_plan *p); /* a line a stage */
+void sch_print_lines(StrBuf *out, const struct mlc_plan *p, const char *indent);
 /* Place of a line for messages: its location, "schedule by" or "schedule C.u0", the directive printed. */
 Place sch_place(Arena *a, const PlanLine *l);
 

@@ -1,0 +1,132 @@
+/* directive.c - directives as values: the table, the constructors behind the macros, the printer. */
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT] = {
+#define DIRECTIVE(kind, name, shape, example, doc) [MLC_##kind] = { #name, shape, example, doc },
+#define TAIL(kind, name, doc)
+#include "directives.def"
+#undef DIRECTIVE
+#undef TAIL
+};
+
+const char *const sch_tails[MLC_TAIL_COUNT] = {
+#define DIRECTIVE(kind, name, shape, example, doc)
+#define TAIL(kind, name, doc) [MLC_TAIL_##kind] = #name,
+#include "directives.def"
+#undef DIRECTIVE
+#undef TAIL
+};
+
+/* ---- constructors ---- */
+
+mlc_directive mlc_split_of(struct mlc_split_args a) {
+    return (mlc_directive){ .kind = MLC_SPLIT, .n = 3, .v = { a.v, a.outer, a.inner }, .k = { a.factor }, .tail = a.tail, .loc = a.loc };
+}
+
+mlc_directive mlc_tile_of(struct mlc_tile_args a) {
+    return (mlc_directive){ .kind = MLC_TILE, .n = 6, .v = { a.x, a.y, a.xo, a.yo, a.xi, a.yi }, .k = { a.fx, a.fy },
+                            .tail = a.tail, .loc = a.loc };
+}
+
+mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a) {
+    return (mlc_directive){ .kind = kind, .n = 1, .v = { a.v }, .k = { a.factor }, .tail = a.tail, .loc = a.loc };
+}
+
+mlc_directive mlc_fuse_of(mlc_var inner, mlc_var outer, mlc_var fused, mlc_loc loc) {
+    return (mlc_directive){ .kind = MLC_FUSE, .n = 3, .v = { inner, outer, fused }, .loc = loc };
+}
+
+mlc_directive mlc_reorder_of(int n, const mlc_var *v, mlc_loc loc) {
+    mlc_directive d = { .kind = MLC_REORDER, .n = n, .loc = loc };
+    for (int i = 0; i < n && i < (int)(sizeof d.v / sizeof *d.v); i++) d.v[i] = v[i];
+    return d;
+}
+
+mlc_directive mlc_place_of(mlc_directive_kind kind, mlc_loc loc) {
+    return (mlc_directive){ .kind = kind, .loc = loc };
+}
+
+mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, mlc_loc loc) {
+    return (mlc_directive){ .kind = kind, .n = 1, .v = { v }, .at = { consumer.f }, .at_stage = consumer.stage, .loc = loc };
+}
+
+mlc_directive mlc_box_of(mlc_directive_kind kind, mlc_var v, int64_t min, int64_t extent, mlc_loc loc) {
+    return (mlc_directive){ .kind = kind, .n = 1, .v = { v }, .k = { min, extent }, .loc = loc };
+}
+
+mlc_stage mlc_this_stage(mlc_stage s) {
+    return s;
+}
+
+mlc_stage mlc_any_stage(mlc_func f) {
+    return (mlc_stage){ f.f, -1 };
+}
+
+/* ---- printing ---- */
+
+static void print_stage(StrBuf *out, const Func *f, int stage, bool pure) {
+    sb_puts(out, f ? f->name : "?");
+    if (stage > 0) sb_printf(out, ".u%d", stage - 1);
+    else if (stage == 0 && pure) sb_puts(out, ".pure");
+}
+
+static void print_loop(StrBuf *out, mlc_var v) {
+    sb_puts(out, v.sym ? v.sym->name : "?");
+}
+
+void sch_print_directive(StrBuf *out, const mlc_directive *d) {
+    bool known = (unsigned)d->kind < MLC_DIRECTIVE_COUNT;
+    const char *shape = known ? sch_directives[d->kind].shape : "", *comma = "";
+    bool optional = false;
+    int v = 0, k = 0;
+    sb_printf(out, "%s(", known ? sch_directives[d->kind].name : "?");
+    for (; *shape && *shape != 't'; shape++) {
+        optional |= *shape == '?';
+        if (*shape == '?' || (optional && d->k[k] == 0)) continue;
+        if (*shape == '*') {
+            for (; v < d->n && v < (int)(sizeof d->v / sizeof *d->v); v++) sb_puts(out, ", "), print_loop(out, d->v[v]);
+            continue;
+        }
+        sb_puts(out, comma);
+        comma = ", ";
+        if (*shape == 'f') print_stage(out, d->at.f, d->at_stage, true);
+        else if (*shape == 'v' || *shape == 'n') print_loop(out, d->v[v++]);
+        else sb_printf(out, "%lld", (long long)d->k[k++]);
+    }
+    bool tail = *shape == 't' && d->tail > MLC_TAIL_AUTO && d->tail < MLC_TAIL_COUNT;
+    if (tail) sb_printf(out, ", .tail = %s", sch_tails[d->tail]);
+    sb_puts(out, ")");
+}
+
+void sch_print_lines(StrBuf *out, const struct mlc_plan *p, const char *indent) {
+    for (int i = 0; i < p->line.n; i++) {
+        const PlanLine *l = &p->line.at[i], *before = i ? l - 1 : NULL;
+        bool same = before && before->func == l->func && before->stage == l->stage;
+        if (same) {
+            sb_puts(out, ", ");
+        } else {
+            sb_puts(out, before ? ";\n" : "");
+            sb_puts(out, indent);
+            print_stage(out, l->func, l->stage, false);
+            sb_puts(out, ": ");
+        }
+        sch_print_directive(out, &l->d);
+    }
+    if (p->line.n) sb_puts(out, ";\n");
+}
+
+void sch_print_plan(StrBuf *out, const struct mlc_plan *p) {
+    sch_print_lines(out, p, "");
+}
+
+Place sch_place(Arena *a, const PlanLine *l) {
+    StrBuf object, directive;
+    sb_init(&object, a);
+    sb_puts(&object, "schedule ");
+    print_stage(&object, l->func, l->stage, false);
+    sb_init(&directive, a);
+    sch_print_directive(&directive, &l->d);
+    return (Place){ .loc = l->d.loc, .object = object.at, .directive = directive.at };
+}

@@ -1,0 +1,115 @@
+/* plan.c - plans: made, filled, read.  Every entry point leaves its first error in the context. */
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+mlc_plan *mlc_plan_new(mlc_ctx *ctx) {
+    Barrier b;
+    if (!ctx || !FAULT_TRY(&ctx->fault, b)) return NULL;
+    mlc_plan *p = ARENA_NEW(&ctx->arena, mlc_plan);
+    p->ctx = ctx;
+    p->arena = &ctx->arena;
+    FAULT_END(&ctx->fault, b);
+    return p;
+}
+
+mlc_plan *mlc_plan_default(mlc_ctx *ctx) {
+    if (ctx && !ctx->plan) ctx->plan = mlc_plan_new(ctx);
+    return ctx ? ctx->plan : NULL;
+}
+
+void mlc_plan_free(mlc_plan *plan) {
+    if (!plan) return;
+    plan->line.n = 0;
+    if (plan->ctx->plan == plan) plan->ctx->plan = NULL;
+}
+
+const char *mlc_plan_name(const mlc_plan *plan) {
+    return plan ? plan->name : NULL;
+}
+
+int mlc_plan_size(const mlc_plan *plan) {
+    return plan ? plan->line.n : 0;
+}
+
+bool mlc_plan_get(const mlc_plan *plan, int i, mlc_stage *stage, mlc_directive *d) {
+    if (!plan || i < 0 || i >= plan->line.n) return false;
+    const PlanLine *l = &plan->line.at[i];
+    if (stage) *stage = (mlc_stage){ l->func, l->stage };
+    if (d) *d = l->d;
+    return true;
+}
+
+bool mlc_plan_drop(mlc_plan *plan, int i) {
+    if (!plan || i < 0 || i >= plan->line.n) return false;
+    PlanLine *at = &plan->line.at[i];
+    memmove(at, at + 1, sizeof *at * (size_t)(--plan->line.n - i));
+    return true;
+}
+
+/* What a directive must be before its loops are known. */
+static void check(mlc_plan *plan, const PlanLine *l) {
+    Fault *f = &plan->ctx->fault;
+    const mlc_directive *d = &l->d;
+    Place place = { .loc = d->loc, .object = "schedule" };
+    if (!l->func) fault_raise(f, ERR_PLAN_NO_FUNC, &place);
+    if ((unsigned)d->kind >= MLC_DIRECTIVE_COUNT) fault_raise(f, ERR_PLAN_KIND, &place, (int)d->kind);
+    place = sch_place(plan->arena, l);
+    const char *shape = sch_directives[d->kind].shape;
+    bool consumer = *shape == 'f';
+    if (l->func->ctx != plan->ctx || (consumer && d->at.f && d->at.f->ctx != plan->ctx)) fault_raise(f, ERR_CONTEXTS_MIX, &place);
+    if (consumer && !d->at.f) fault_raise(f, ERR_PLAN_NO_FUNC, &place);
+    if (d->kind == MLC_REORDER && (d->n < 1 || d->n > 8)) fault_raise(f, ERR_PLAN_REORDER, &place, d->n);
+    for (int i = 0; i < (d->kind == MLC_REORDER ? d->n : (int)(strspn(shape + consumer, "vn"))); i++)
+        if (!d->v[i].sym) fault_raise(f, ERR_PLAN_NO_LOOP_NAME, &place, i + 1);
+    if ((unsigned)d->tail >= MLC_TAIL_COUNT) fault_raise(f, ERR_BAD_TAIL, &place, (int)d->tail);
+}
+
+bool mlc_plan_append(mlc_plan *plan, mlc_stage s, int n, const mlc_directive *d) {
+    Barrier b;
+    if (!plan) return false;
+    int before = plan->line.n;
+    if (!FAULT_TRY(&plan->ctx->fault, b)) {
+        plan->line.n = before;
+        plan->fault.info = plan->ctx->fault.info;
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        PlanLine line = { .func = s.f, .stage = s.stage, .d = d[i] };
+        check(plan, &line);
+        VEC_PUSH(plan->arena, &plan->line, line);
+    }
+    FAULT_END(&plan->ctx->fault, b);
+    return true;
+}
+
+bool mlc_apply(mlc_stage s, int n, const mlc_directive *d) {
+    return s.f && mlc_plan_append(mlc_plan_default(s.f->ctx), s, n, d);
+}
+
+bool mlc_plan_parse(mlc_plan *plan, const char *text, const char *file) {
+    if (!plan || !text) return false;
+    mlc_ctx *ctx = plan->ctx;
+    Lexer L = { 0 };
+    Barrier b;
+    int lines = plan->line.n, errors = ctx->fault.info.code;
+    if (!FAULT_TRY(&ctx->fault, b)) {
+        plan->line.n = lines;
+        if (!errors) lex_show_caret(&L);
+        return false;
+    }
+    lex_init(&L, &ctx->arena, &ctx->fault, arena_str(&ctx->arena, text), strlen(text), file ? arena_str(&ctx->arena, file) : "plan", 1);
+    sch_parse_plan(&L, plan, NULL);
+    FAULT_END(&ctx->fault, b);
+    return true;
+}
+
+const char *mlc_plan_print(mlc_plan *plan) {
+    Barrier b;
+    if (!plan || !FAULT_TRY(&plan->ctx->fault, b)) return NULL;
+    StrBuf out;
+    sb_init(&out, plan->arena);
+    sch_print_plan(&out, plan);
+    FAULT_END(&plan->ctx->fault, b);
+    return out.at;
+}

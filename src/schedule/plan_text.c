@@ -1,0 +1,171 @@
+/* plan_text.c - plans from text, by the rows of directives.def:
+ *
+ *     by: tile(x, y, xo, yo, xi, yi, 32, 8, .tail = guard), vectorize(xi, 8);
+ *     bx.u0: compute_at(by, xo) */
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+typedef struct {
+    Lexer *L;
+    mlc_plan *plan;
+    mlc_ctx *ctx;
+} PlanText;
+
+static const char *did_you_mean(PlanText *t, const char *word, const char *const *names, int n) {
+    const char *near = nearest_name(word, names, n);
+    return near ? arena_printf(t->L->arena, " (did you mean '%s'?)", near) : "";
+}
+
+/* ---- stages and loops ---- */
+
+_Noreturn static void unknown_func(PlanText *t, const Token *at, const char *name) {
+    VEC(const char *) names = { 0 };
+    for (int i = 0; i < t->ctx->funcs.n; i++) VEC_PUSH(t->L->arena, &names, t->ctx->funcs.at[i]->name);
+    Place place = lex_place_of(t->L, at);
+    fault_raise(t->L->fault, ERR_PLAN_FUNC, &place, name, did_you_mean(t, name, names.at, names.n));
+}
+
+/* C, C.pure, C.u0: `stage` is what a bare C means. */
+static mlc_stage stage_of(PlanText *t, int stage) {
+    Token at = t->L->tok;
+    char *name = arena_str(t->L->arena, lex_name(t->L, "the name of a Func or of one of its stages")), *dot = strrchr(name, '.');
+    if (dot) {
+        char *end = dot + 1;
+        long u = -1;
+        if (!strcmp(dot, ".pure")) stage = 0;
+        else if (dot[1] == 'u' && dot[2] >= '0' && dot[2] <= '9')
+            for (u = 0, end = dot + 2; *end >= '0' && *end <= '9' && u < 10000; end++) u = 10 * u + (*end - '0');
+        if (u >= 0) stage = (int)u + 1;
+        if (strcmp(dot, ".pure") && (u < 0 || *end)) {
+            Place place = lex_place_of(t->L, &at);
+            fault_raise(t->L->fault, ERR_PLAN_STAGE, &place, name);
+        }
+        *dot = 0;
+    }
+    Func *f = alg_find_func(t->ctx, name);
+    if (!f) unknown_func(t, &at, name);
+    return (mlc_stage){ f, stage };
+}
+
+static const Sym *rvar_of(PlanText *t, const char *name) {
+    for (int i = 0; i < t->ctx->rdoms.n; i++) {
+        const RDom *r = t->ctx->rdoms.at[i];
+        for (int d = 0; d < r->n; d++)
+            if (!strcmp(r->var[d]->name, name)) return r->var[d];
+    }
+    return NULL;
+}
+
+/* A loop's name: an RVar's, or any Var's. */
+static mlc_var loop_of(PlanText *t, const char *what) {
+    Token at = t->L->tok;
+    const char *name = lex_name(t->L, what);
+    const Sym *s = rvar_of(t, name);
+    if (!s && !strchr(name, '.')) s = alg_var(t->ctx, name);
+    if (s) return (mlc_var){ t->ctx, s };
+    Place place = lex_place_of(t->L, &at);
+    fault_raise(t->L->fault, ERR_PLAN_LOOP, &place, name);
+}
+
+/* ---- one directive ---- */
+
+static void tail(PlanText *t, mlc_directive *d) {
+    Token at = t->L->tok;
+    const char *name = lex_name(t->L, "a tail: auto, guard, shift or round");
+    for (int i = 0; i < MLC_TAIL_COUNT; i++)
+        if (!strcmp(name, sch_tails[i])) {
+            d->tail = (mlc_tail)i;
+            return;
+        }
+    Place place = lex_place_of(t->L, &at);
+    fault_raise(t->L->fault, ERR_PLAN_TAIL, &place, name, did_you_mean(t, name, sch_tails, MLC_TAIL_COUNT));
+}
+
+/* `.tail = guard`, behind the arguments. */
+static void option(PlanText *t, mlc_directive *d, const char *directive, bool has_tail) {
+    lex_expect(t->L, ".");
+    Token at = t->L->tok;
+    const char *name = lex_name(t->L, "the name of an option");
+    if (!has_tail || strcmp(name, "tail")) {
+        Place place = lex_place_of(t->L, &at);
+        fault_raise(t->L->fault, ERR_PLAN_OPTION, &place, directive, name, has_tail ? ".tail" : "no option");
+    }
+    lex_expect(t->L, "=");
+    tail(t, d);
+}
+
+static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
+    if (shape == 'f') {
+        mlc_stage s = stage_of(t, -1);
+        d->at.f = s.f;
+        d->at_stage = s.stage;
+    } else if (shape == 'v' || shape == 'n') {
+        if (d->n == (int)(sizeof d->v / sizeof *d->v)) lex_unexpected(t->L, "at most 8 loops");
+        d->v[d->n++] = loop_of(t, shape == 'v' ? "the name of a loop" : "a name for the new loop");
+    } else {
+        d->k[(*k)++] = lex_integer(t->L, shape == 'k' ? "a size of 1 or more" : "an integer");
+        bool wrong = shape == 'k' && d->k[*k - 1] < 1;
+        Place place = lex_place(t->L);
+        if (wrong) fault_raise(t->L->fault, ERR_BAD_FACTOR, &place, (long long)d->k[*k - 1]);
+    }
+}
+
+/* Is there another argument, one that is no option? */
+static bool more(PlanText *t) {
+    if (!lex_is(t->L, ",")) return false;
+    Token next = lex_peek(t->L);
+    return next.kind != TOK_SIGN || strcmp(next.text, ".");
+}
+
+static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) {
+    int k = 0, count = 0;
+    bool optional = false, has_tail = strchr(info->shape, 't') != NULL;
+    char last = 0;
+    for (const char *s = info->shape; *s && *s != 't'; s++) {
+        if (*s == '?') {
+            optional = true;
+        } else if (*s == '*') {
+            while (more(t)) lex_next(t->L), argument(t, d, last, &k);
+        } else {
+            if (optional && !more(t)) break;
+            if (count++) lex_expect(t->L, ",");
+            argument(t, d, last = *s, &k);
+        }
+    }
+    while (lex_accept(t->L, ",")) option(t, d, info->name, has_tail);
+}
+
+static mlc_directive directive(PlanText *t) {
+    Token at = t->L->tok;
+    const char *names[MLC_DIRECTIVE_COUNT], *name = lex_name(t->L, "a directive");
+    for (int i = 0; i < MLC_DIRECTIVE_COUNT; i++) names[i] = sch_directives[i].name;
+    for (int i = 0; i < MLC_DIRECTIVE_COUNT; i++) {
+        if (strcmp(name, names[i])) continue;
+        mlc_directive d = { .kind = (mlc_directive_kind)i, .loc = { t->L->file, at.line } };
+        lex_expect(t->L, "(");
+        arguments(t, &d, &sch_directives[i]);
+        lex_expect(t->L, ")");
+        return d;
+    }
+    Place place = lex_place_of(t->L, &at);
+    fault_raise(t->L->fault, ERR_PLAN_DIRECTIVE, &place, name, did_you_mean(t, name, names, MLC_DIRECTIVE_COUNT));
+}
+
+static bool at_close(const Lexer *L, const char *close) {
+    return close ? lex_is(L, close) : lex_at_end(L);
+}
+
+void sch_parse_plan(Lexer *L, mlc_plan *plan, const char *close) {
+    PlanText t = { L, plan, plan->ctx };
+    while (!at_close(L, close)) {
+        if (lex_accept(L, ";")) continue;
+        mlc_stage s = stage_of(&t, 0);
+        lex_expect(L, ":");
+        do {
+            PlanLine line = { .func = s.f, .stage = s.stage, .d = directive(&t) };
+            VEC_PUSH(plan->arena, &plan->line, line);
+        } while (lex_accept(L, ","));
+        if (!at_close(L, close)) lex_expect(L, ";");
+    }
+}
