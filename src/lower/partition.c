@@ -217,46 +217,52 @@ static Stmt *part(Partition *p, const Stmt *loop, const Node *from, const Node *
     return s;
 }
 
+/* With [first, beyond) the interval where all conditions hold, cut to the loop's [min, end) on one side each:
+ *     prologue [min, min(first, end)), steady [first, beyond), epilogue [max(beyond, min(first, end)), end)
+ * cover the loop in order, also where beyond < first: the steady loop then has no iterations.  Its ends
+ * are not clamped to one another, so that inside of it v >= first and v < beyond say all they can. */
 typedef struct {
-    const Node *min, *end;         /* of the whole loop */
-    const Node *first, *beyond;    /* the steady state is [first, beyond) */
-    const Sym *first_let, *beyond_let; /* names for them, NULL: short enough to repeat */
-    const Node *first_value, *beyond_value;
+    const Node *min, *end;
+    const Node *first, *beyond;
+    const Node *head_end, *tail;   /* end of the prologue, start of the epilogue */
+    struct {
+        const Sym *var;
+        const Node *value;
+    } let[4];                      /* names for the longer ones */
+    int n;
 } Cut;
 
-static const Node *named(Partition *p, const Stmt *loop, const char *what, const Node *value, const Sym **let) {
-    *let = NULL;
-    if (ir_is_const(value) || value->op == OP_VAR) return value;
+static const Node *named(Partition *p, const Stmt *loop, Cut *c, const char *what, const Node *value) {
+    value = sim_simplify(p->ir, p->facts, value);
+    if (ir_is_const(value) || value->op == OP_VAR || value == c->end) return value;
     Sym *sym = ARENA_NEW(p->arena, Sym);
     sym->name = arena_printf(p->arena, "%s_%s", loop->u.loop.var->name, what);
     sym->kind = SYM_LET;
     sym->type = MLC_INDEX;
-    *let = sym;
+    p->facts = with_fact(p, sym, value, value);
+    c->let[c->n].var = sym;
+    c->let[c->n++].value = value;
     return ir_var(p->ir, sym);
 }
 
-/* The steady interval inside of the loop's own, and the facts of its names; false where it is empty. */
+/* Fills c and adds the facts of its names; false where the steady state is empty. */
 static bool cut(Partition *p, const Stmt *loop, Cut *c) {
     Interner *I = p->ir;
-    c->min = loop->u.loop.min;
+    *c = (Cut){ .min = loop->u.loop.min };
     c->end = sim_simplify(I, p->facts, ir_add(I, c->min, loop->u.loop.extent));
-    c->first_value = c->min;
-    c->beyond_value = c->end;
-    if (p->lo) c->first_value = sim_simplify(I, p->facts, ir_max(I, c->min, ir_min(I, c->end, p->lo)));
-    c->first = named(p, loop, "steady", c->first_value, &c->first_let);
-    if (c->first_let) p->facts = with_fact(p, c->first_let, c->first_value, c->first_value);
-    if (p->hi) {
-        const Node *most = ir_min(I, c->end, ir_add(I, p->hi, ir_idx(I, 1)));
-        c->beyond_value = sim_simplify(I, p->facts, ir_max(I, most, c->first));
-    }
-    c->beyond = named(p, loop, "end", c->beyond_value, &c->beyond_let);
-    if (c->beyond_let) p->facts = with_fact(p, c->beyond_let, c->beyond_value, c->beyond_value);
-    return !sim_prove(I, p->facts, ir_make2(I, OP_LE, c->beyond, c->first));
+    c->first = c->head_end = c->min;
+    c->beyond = c->tail = c->end;
+    if (p->lo) c->first = named(p, loop, c, "steady", ir_max(I, c->min, p->lo));
+    if (p->hi) c->beyond = named(p, loop, c, "end", ir_min(I, c->end, ir_add(I, p->hi, ir_idx(I, 1))));
+    if (sim_prove(I, p->facts, ir_make2(I, OP_LE, c->beyond, c->first))) return false;
+    if (c->first != c->min) c->head_end = named(p, loop, c, "head", ir_min(I, c->first, c->end));
+    if (c->beyond != c->end) c->tail = named(p, loop, c, "tail", ir_max(I, c->beyond, ir_min(I, c->first, c->end)));
+    return true;
 }
 
 static Stmt *bound(Partition *p, const Cut *c, Stmt *s) {
-    if (c->beyond_let) s = st_let(p->arena, c->beyond_let, c->beyond_value, s);
-    return c->first_let ? st_let(p->arena, c->first_let, c->first_value, s) : s;
+    for (int i = c->n; i-- > 0;) s = st_let(p->arena, c->let[i].var, c->let[i].value, s);
+    return s;
 }
 
 static Stmt *inwards(StmtMap *m, const Facts *fact, Stmt *body) {
@@ -273,7 +279,7 @@ static Stmt *assembled(StmtMap *m, const Stmt *loop, const Cut *c, Stmt *steady)
     Interner *I = p->ir;
     const Node *last = ir_sub(I, c->beyond, ir_idx(I, 1));
     steady = inwards(m, with_fact(p, loop->u.loop.var, c->first, last), steady);
-    bool head = c->first_value != c->min, tail = c->beyond_value != c->end;
+    bool head = c->first != c->min, tail = c->beyond != c->end;
     Stmt *result;
     if (!head && !tail) {
         result = part(p, loop, c->min, c->end, steady);
@@ -283,9 +289,9 @@ static Stmt *assembled(StmtMap *m, const Stmt *loop, const Cut *c, Stmt *steady)
         if (tail) in = ir_make2(I, OP_LAND, in, ir_make2(I, OP_LT, v, c->beyond));
         result = part(p, loop, c->min, c->end, st_if(p->arena, in, steady, loop->u.loop.body));
     } else {
-        Stmt *at[3] = { head ? part(p, loop, c->min, c->first, loop->u.loop.body) : NULL,
+        Stmt *at[3] = { head ? part(p, loop, c->min, c->head_end, loop->u.loop.body) : NULL,
                         part(p, loop, c->first, c->beyond, steady),
-                        tail ? part(p, loop, c->beyond, c->end, loop->u.loop.body) : NULL };
+                        tail ? part(p, loop, c->tail, c->end, loop->u.loop.body) : NULL };
         result = st_block(p->arena, 3, at);
     }
     return bound(p, c, result);

@@ -2,7 +2,8 @@
  *
  * A comparison is 0 <= d for a linear form d.  It holds if d's constant range says so, if a lower
  * bound does after ranged variables are eliminated, if d minus a form known to be >= 0 does, or if it
- * holds with a minimum or maximum inside replaced by its sides.  Fuel bounds the case splits. */
+ * holds with a minimum or maximum inside replaced by its sides, or a quotient by what it divides.
+ * Fuel bounds the search. */
 #include "sim.h"
 
 /* d >= 0 by ranges: eliminate from the inside, looking after each step. */
@@ -83,15 +84,48 @@ static bool by_truths(Sim *s, const Lin *d) {
     return false;
 }
 
+/* Quotients by c relax to what is divided: c (a / c) is in [a - c + 1, a].  d is whole, so d >= 0 is
+ * c d >= 1 - c. */
+static bool by_quotients(Sim *s, const Lin *d, int *fuel) {
+    int64_t c = 0, by;
+    for (int i = 0; i < d->n && !c; i++)
+        if (d->at[i].atom->op == OP_DIV && ir_is_int(d->at[i].atom->kid[1], &by) && by > 1) c = by;
+    const Lin *sum = c ? lin_const(s, c - 1) : NULL, *times;
+    for (int i = 0; sum && i < d->n; i++) {
+        Term t = d->at[i];
+        if (t.atom->op == OP_DIV && ir_is(t.atom->kid[1], c)) {
+            const Lin *a = lin_of(s, t.atom->kid[0]);
+            a = t.k > 0 ? lin_shift(s, a, 1 - c) : a;
+            sum = a ? lin_add(s, sum, a, t.k) : NULL;
+        } else {
+            times = lin_scale(s, lin_of(s, t.atom), t.k);
+            sum = times ? lin_add(s, sum, times, c) : NULL;
+        }
+    }
+    sum = sum ? lin_add(s, sum, lin_const(s, d->c), c) : NULL;
+    return sum && nonneg(s, sum, fuel);
+}
+
 static bool nonneg(Sim *s, const Lin *d, int *fuel) {
     if (by_ranges(s, d)) return true;
     if (--*fuel < 0) return false;
-    return by_truths(s, d) || by_cases(s, d, fuel);
+    if (by_truths(s, d) || by_cases(s, d, fuel) || by_quotients(s, d, fuel)) return true;
+    int depth = depth_lin(s, d);
+    const Node *why = s->why;
+    const Lin *outer = depth ? bound_lin(s, d, depth, false) : NULL;
+    s->why = why;
+    return outer && nonneg(s, outer, fuel);
 }
 
 bool prove_nonneg(Sim *s, const Lin *d) {
-    int fuel = 24;
-    return nonneg(s, d, &fuel);
+    if (range_lin(s, d).lo >= 0) return true;
+    if (!d->n) return false;
+    Info *i = sim_info(s, lin_node(s, d));
+    if (i->nonneg == NONNEG_UNASKED) {
+        int fuel = 32;
+        i->nonneg = nonneg(s, d, &fuel) ? NONNEG_YES : NONNEG_NO;
+    }
+    return i->nonneg == NONNEG_YES;
 }
 
 const Lin *cond_lin(Sim *s, const Node *cond) {

@@ -57,6 +57,7 @@ typedef struct {
     FloatRange real;
     Congruence congruence;
     int monotonic;      /* in the variable `open`: see sim_monotonic */
+    enum { NONNEG_UNASKED, NONNEG_YES, NONNEG_NO } nonneg; /* prove_nonneg's answer */
     bool acts;          /* prints or requires */
     bool has_range, has_congruence, has_depth, has_monotonic;
 } Info;
