@@ -21,7 +21,7 @@ Q = $(if $(V),,@)
 SAY = @echo "  $(1)"
 
 SRC := $(sort $(wildcard src/*/*.c))
-HDR := $(wildcard include/mlc.h include/mlc/*.h)
+HDR := $(wildcard include/mlc.h include/mlc/*.h include/mlc/*.def)
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_SRC := $(sort $(wildcard tools/*.c))
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
@@ -98,7 +98,7 @@ check-asan:
 
 check-tsan:
 	$(Q)$(MAKE) test BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread" TEST_DEPS= \
-	    TEST_ENV='CK_FORK=no MLC_THREADED_ONLY=1 MLC_CACHE=$(BUILD)/tsan/cache MLC_CFLAGS=-fsanitize=thread'
+	    TEST_ENV='CK_FORK=no TSAN_OPTIONS=die_after_fork=0 MLC_CACHE=$(BUILD)/tsan/cache MLC_CFLAGS=-fsanitize=thread'
 
 check-valgrind: $(BUILD)/mlc_tests $(BUILD)/mlc
 	$(Q)$(MAKE) test TEST_DEPS= TEST_ENV="CK_FORK=no MLC_TARGET=avx2 MLC=$(BUILD)/mlc" \
@@ -134,7 +134,7 @@ install: all
 	install -m 644 $(BUILD)/libmlc.a $(DESTDIR)$(PREFIX)/lib/libmlc.a
 	install $(BUILD)/libmlc.so $(DESTDIR)$(PREFIX)/lib/libmlc.so.0
 	ln -sf libmlc.so.0 $(DESTDIR)$(PREFIX)/lib/libmlc.so
-	install -m 644 $(wildcard include/mlc/*.h) $(DESTDIR)$(PREFIX)/include/mlc
+	install -m 644 $(wildcard include/mlc/*.h include/mlc/*.def) $(DESTDIR)$(PREFIX)/include/mlc
 	install -m 644 $(wildcard include/mlc.h) $(DESTDIR)$(PREFIX)/include
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' mlc.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mlc.pc
 	install -m 644 man/mlc.1 $(DESTDIR)$(PREFIX)/share/man/man1/mlc.1

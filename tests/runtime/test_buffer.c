@@ -95,7 +95,7 @@ START_TEST(copy_respects_strides) {
     }
     ck_assert(!mlc_buffer_copy(mlc_wrap(dst, 3, 4), mlc_wrap(src, 3, 5)));
     ck_assert(!mlc_buffer_copy(mlc_wrap(dst, 15), mlc_wrap(src, 3, 5)));
-    ck_assert(!mlc_buffer_copy(mlc_wrap((float *)(void *)dst, 3, 5), mlc_wrap(src, 3, 5)));
+    ck_assert(!mlc_buffer_copy(mlc_wrap_as(MLC_F32, dst, 3, 5), mlc_wrap(src, 3, 5)));
 }
 END_TEST
 

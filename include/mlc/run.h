@@ -1,0 +1,149 @@
+/* mlc/run.h - from programs to results: bind buffers, compile, call, look inside.
+ *
+ *     mlc_bind(in, mlc_wrap(src, W + 2, H + 2));
+ *     if (!mlc_realize(by, mlc_wrap(dst, W, H), NULL)) fprintf(stderr, "%s\n", mlc_error(ctx));
+ *
+ * or, to compile once and call often, from any thread:
+ *
+ *     mlc_error_info e;
+ *     mlc_module *m = mlc_compile(plan, mlc_outs(by), NULL, &e);
+ *     mlc_buffer *b[] = { mlc_wrap(src, W + 2, H + 2), mlc_wrap(dst, W, H) };
+ *     if (!m || mlc_run(m, 2, b, 0, NULL, &e)) fprintf(stderr, "%s\n", e.message);
+ *     mlc_module_free(m);
+ *
+ * Compiled code is kept in a cache on disk ($MLC_CACHE, else ~/.cache/mlc): a program met before is
+ * neither lowered nor compiled again. */
+#ifndef MLC_RUN_H
+#define MLC_RUN_H
+
+#include <mlc/runtime.h>
+#include <mlc/schedule.h>
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How to compile.  All zero (or NULL in place of the struct) is the default of each field. */
+typedef struct {
+    /* "host" (the default, or $MLC_TARGET): this processor.  "avx512", "avx2", "sse4", "plain": C for that
+     * instruction set.  "interpret": from the definitions alone, slowly; the plan is checked and ignored. */
+    const char *target;
+    const char *cc;     /* a C compiler: gcc, clang or a path; default $MLC_CC, else gcc, else clang */
+    const char *cflags; /* added to its command line; default $MLC_CFLAGS */
+    int opt;            /* its -O level, 1 to 3; default 2 */
+    int threads;        /* at most; default $MLC_NUM_THREADS, else the processors */
+    bool check;         /* every access is checked at run time, naming Func and indices */
+    bool no_cache;      /* neither read nor write the cache on disk */
+} mlc_options;
+
+/* Several outputs, as the two arguments (count, array) of mlc_compile, mlc_realize_all ... */
+#define mlc_outs(...) (int)(sizeof((mlc_func[]){ __VA_ARGS__ }) / sizeof(mlc_func)), (mlc_func[]){ __VA_ARGS__ }
+
+/* ---- inputs of realize ---- */
+
+/* The buffer that realize reads for this input; the user keeps it, and it must live until the calls are
+ * done.  False (and an error in the context) where its type or rank differ. */
+MLC_API bool mlc_bind(mlc_func input, const mlc_buffer *b);
+MLC_API void mlc_unbind(mlc_func input);
+
+/* ---- realize: compile (in the cache, usually) and run ---- */
+
+/* Under the context's default plan; false leaves the message in mlc_error(ctx). */
+MLC_API bool mlc_realize(mlc_func f, mlc_buffer *out, const mlc_options *o);
+/* Several outputs: a buffer an element of each output's tuple, in order.  A buffer whose data is NULL, or a
+ * NULL entry of `buffers`, is allocated: with its own extents, else those that the program fixes, else those
+ * of the first buffer of the same rank.  Entries made here are freed with mlc_buffer_free.
+ * `plan` NULL: the context's default plan. */
+MLC_API bool mlc_realize_all(mlc_plan *plan, int n_outputs, const mlc_func *outputs, mlc_buffer **buffers, int n,
+                             const mlc_options *o);
+/* From the definitions alone: the oracle.  The plan does not matter. */
+MLC_API bool mlc_interpret(mlc_func f, mlc_buffer *out);
+
+/* ---- modules ---- */
+
+typedef struct mlc_module mlc_module;
+
+/* Compiles outputs under a plan (NULL: the default plan).  The module holds all that it needs: the context
+ * may change and go.  NULL on failure, with the reason in *error (may be NULL). */
+MLC_API mlc_module *mlc_compile(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const mlc_options *o,
+                                mlc_error_info *error);
+MLC_API void mlc_module_free(mlc_module *m);
+
+/* Calls it: n buffers in slot order (inputs, then outputs, one a tuple element), and the params in slot order
+ * (n_params 0: the values that mlc_param_set gave when it was compiled).  Returns 0, or the code of the
+ * error that *error (may be NULL) describes.  Any number of threads may call one module at once. */
+MLC_API int mlc_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params,
+                    mlc_error_info *error);
+
+typedef struct {
+    const char *name;
+    mlc_type type;
+    int rank;
+    bool is_output;
+    int element; /* of a tuple */
+} mlc_slot_info;
+typedef struct {
+    const char *name;
+    mlc_type type;
+    bool has_range;
+    mlc_scalar lo, hi;
+    bool has_value; /* set when it was compiled */
+    mlc_scalar value;
+} mlc_param_info;
+/* Milliseconds of each part of a compile; `cached`: nothing was lowered and no process was started. */
+typedef struct {
+    double key, lower, codegen, build, load, total;
+    bool cached;
+} mlc_times;
+
+MLC_API int mlc_module_slots(const mlc_module *m);
+MLC_API int mlc_module_params(const mlc_module *m);
+MLC_API bool mlc_module_slot(const mlc_module *m, int i, mlc_slot_info *info);
+MLC_API bool mlc_module_param(const mlc_module *m, int i, mlc_param_info *info);
+MLC_API int mlc_module_find_param(const mlc_module *m, const char *name); /* -1: none */
+MLC_API mlc_times mlc_module_times(const mlc_module *m);
+MLC_API const char *mlc_module_target(const mlc_module *m); /* "avx512" ... */
+/* The C that was compiled; NULL where there is none (interpret).  Lives as long as the module. */
+MLC_API const char *mlc_module_source(const mlc_module *m);
+
+/* A typed C function over the module: mlc_function(m, "f32*[w,h] f32*[w,h] i64 w, i64 h -> i32", &e).
+ * Arguments are separated by blanks or commas.  `T*` is a dense array, in slot order; its extents, dimension 0
+ * first, are numbers or names of scalars in brackets, or may be left out where the program fixes them
+ * (mlc_dim .extent).  `buffer` is a mlc_buffer *.  A scalar with a param's name, or an unnamed one, in order of
+ * the params left, is that param; any other named one only sizes arrays.  The result is i32 (0: it went well,
+ * else the error's code) or void.  NULL on failure.  The pointer lives as long as the module; cast it to
+ * the type that the signature says. */
+typedef void (*mlc_fn)(void);
+MLC_API mlc_fn mlc_function(mlc_module *m, const char *signature, mlc_error_info *error);
+
+/* ---- looking ---- */
+
+/* Which box of each input do these boxes of the outputs need?  Calls `each` once an input with its dimensions;
+ * false (and *error) where one is unbounded.  `box` holds rank entries an output, one output after the other. */
+typedef struct {
+    int64_t min, extent;
+} mlc_box;
+MLC_API bool mlc_required(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const mlc_box *box,
+                          void (*each)(void *user, const char *input, int rank, const mlc_box *need), void *user,
+                          mlc_error_info *error);
+
+/* Prints a level: "algorithm", "schedule", "loops" or "c".  False with *error where it cannot be made. */
+MLC_API bool mlc_explain(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const char *level,
+                         const mlc_options *o, FILE *to, mlc_error_info *error);
+
+/* Writes PREFIX.c and PREFIX.h (and PREFIX.o where `object`), which need nothing of mlc: the function
+ * `name` takes its buffers and params.  Target "host" here means avx2. */
+typedef struct {
+    const char *name; /* default: the first output's */
+    bool object;      /* also compile it */
+    bool openmp;      /* parallel loops become OpenMP pragmas; else they are serial */
+} mlc_emit_options;
+MLC_API bool mlc_emit(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const char *prefix,
+                      const mlc_emit_options *e, const mlc_options *o, mlc_error_info *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

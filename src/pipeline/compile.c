@@ -1,0 +1,232 @@
+/* compile.c - from outputs and a plan to a module.
+ *
+ * The key is a digest of everything that the result depends on, so a program met before skips to its
+ * object.  On a miss both variants are lowered and printed - a module must not need its context later -
+ * and the dense one is built; the general one waits until a buffer asks for it. */
+#define XXH_INLINE_ALL
+#include "pipeline/pipeline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+double pl_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+void pl_open(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs) {
+    memset(c, 0, sizeof *c);
+    c->begun = pl_now();
+    c->ctx = plan ? plan->ctx : n > 0 && outputs[0].f ? outputs[0].f->ctx : NULL;
+    arena_init(&c->arena, c->ctx ? &c->ctx->hook : NULL, &c->fault);
+}
+
+void pl_close(Compile *c) {
+    arena_free(&c->arena);
+}
+
+void pl_begin(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs, const mlc_options *o) {
+    Fault *f = &c->fault;
+    if (n < 1 || !c->ctx) fault_raise(f, ERR_NO_OUTPUTS, NULL);
+    if (n > (int)(sizeof c->output / sizeof *c->output)) fault_raise(f, ERR_OUTPUT_COUNT, NULL, n);
+    for (int i = 0; i < n; i++) {
+        if (!outputs[i].f) fault_raise(f, ERR_NO_OUTPUTS, NULL);
+        c->output[i] = outputs[i].f;
+    }
+    c->n_outputs = n;
+    c->empty = (mlc_plan){ .ctx = c->ctx, .arena = &c->arena };
+    c->plan = plan ? plan : c->ctx->plan ? c->ctx->plan : &c->empty;
+    if (c->plan->fault.info.code) {
+        f->info = c->plan->fault.info;
+        fault_jump(f);
+    }
+    c->options = pl_options(f, o);
+    const char *timed = getenv("MLC_TIME");
+    c->timed = timed && *timed && strcmp(timed, "0") != 0;
+    sb_init(&c->passes, &c->arena);
+    ir_interner_init(&c->ir, &c->arena, &c->ctx->ir);
+}
+
+void pl_resolve(Compile *c) {
+    if (!c->schedule) c->schedule = sch_resolve(&c->ir, c->plan, c->output, c->n_outputs);
+}
+
+static void observe(void *user, const char *pass, double ms, const Program *p) {
+    Compile *c = user;
+    (void)p;
+    if (c->timed) sb_printf(&c->passes, "    %-24s %8.3f ms\n", pass, ms);
+}
+
+Program *pl_lower(Compile *c, bool dense) {
+    LowerOptions o = { .name = c->output[0]->name, .dense = dense, .check = c->options.check, .observe = observe,
+                       .observe_user = c };
+    if (c->timed) sb_printf(&c->passes, "  lower %s\n", dense ? "dense" : "general");
+    return low_lower(&c->arena, &c->ir, c->schedule, &o);
+}
+
+void pl_program_text(Compile *c, StrBuf *out) {
+    alg_print_program(out, c->ctx, c->output, c->n_outputs);
+    sch_print_plan(out, c->plan);
+}
+
+/* The digest of all that the object depends on. */
+static void make_key(Compile *c) {
+    StrBuf b;
+    bool is_gcc;
+    sb_init(&b, &c->arena);
+    alg_order(&c->arena, c->output, c->n_outputs); /* raises what is wrong with the definitions */
+    pl_program_text(c, &b);
+    const Options *o = &c->options;
+    sb_printf(&b, "\n%s %s O%d check%d [%s] %s", pl_build_id(), o->target, o->opt, o->check, o->cflags,
+              o->interpret ? "" : code_compiler(&c->arena, o, &is_gcc));
+    XXH128_hash_t h = XXH3_128bits(b.at, b.n);
+    snprintf(c->key, sizeof c->key, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
+    c->times.key = pl_now() - c->begun;
+}
+
+/* MLC_DUMP=dir: the texts of every level. */
+static void dump(Compile *c, const char *what, const char *text) {
+    const char *dir = getenv("MLC_DUMP");
+    if (!dir || !*dir || !text) return;
+    FILE *f = fopen(arena_printf(&c->arena, "%s/%s-%.8s.%s", dir, c->output[0]->name, c->key, what), "w");
+    if (!f) return;
+    fputs(text, f);
+    fclose(f);
+}
+
+static const char *print_source(Compile *c, const Program *p, bool is_gcc) {
+    StrBuf b;
+    CgOptions o = { .isa = c->options.isa, .is_gcc = is_gcc, .symbol = "mlc_kernel" };
+    sb_init(&b, &c->arena);
+    cg_cpu(&b, p, &o);
+    return b.at;
+}
+
+/* Slots of a program are those of the metadata: both come from the same schedule. */
+static void check_slots(Compile *c, const Program *p, const Meta *m) {
+    int slot = 0;
+    for (int i = 0; i < p->external.n; i++) {
+        const Storage *s = p->external.at[i];
+        CHECK(&c->fault, s->slot == slot && slot < m->n_slots && !strcmp(m->slot[slot].name, s->func->name));
+        slot += s->is_input ? 1 : s->n;
+    }
+    CHECK(&c->fault, slot == m->n_slots);
+}
+
+static void lower_both(Compile *c, mlc_module *m) {
+    bool is_gcc;
+    code_compiler(&c->arena, &c->options, &is_gcc);
+    for (int v = 0; v < VARIANTS; v++) {
+        double t = pl_now();
+        Program *p = pl_lower(c, v == DENSE);
+        double u = pl_now();
+        check_slots(c, p, &m->meta);
+        m->meta.source[v] = arena_str(&m->arena, print_source(c, p, is_gcc));
+        c->times.lower += u - t;
+        c->times.codegen += pl_now() - u;
+        if (v == DENSE && getenv("MLC_DUMP")) {
+            StrBuf b;
+            sb_init(&b, &c->arena);
+            st_print(&b, p->body);
+            dump(c, "loops", b.at);
+        }
+        dump(c, v == DENSE ? "c" : "general.c", m->meta.source[v]);
+    }
+}
+
+static void take_externs(Compile *c, mlc_module *m) {
+    m->ext = ARENA_ARRAY(&m->arena, ExternFn, c->ctx->externs.n + 1);
+    for (int i = 0; i < c->ctx->externs.n; i++) {
+        const Extern *e = c->ctx->externs.at[i];
+        m->ext[m->n_ext++] = (ExternFn){ arena_str(&m->arena, e->name), e->fn };
+    }
+}
+
+static void report(Compile *c, const mlc_module *m) {
+    if (!c->timed) return;
+    const mlc_times *t = &m->times;
+    fprintf(stderr,
+            "mlc %s: key %.2f, lower %.2f, codegen %.2f, build %.2f, load %.2f, total %.2f ms%s\n%s",
+            c->output[0]->name, t->key, t->lower, t->codegen, t->build, t->load, t->total, t->cached ? " (cached)" : "",
+            c->passes.at);
+}
+
+static void compile_code(Compile *c, mlc_module *m) {
+    Options *o = &m->options;
+    Code *code = o->no_cache ? NULL : code_find(&m->arena, o, m->key, m->ext, m->n_ext, &m->meta, &c->times);
+    c->times.cached = code != NULL;
+    if (!code) {
+        int n;
+        pl_resolve(c);
+        const Sym *const *param = meta_params_used(&c->arena, c->schedule, &n);
+        meta_of_schedule(&m->arena, c->schedule, param, n, &m->meta);
+        lower_both(c, m);
+        code = code_build(&m->arena, o, m->meta.source[DENSE], m->ext, m->n_ext, &c->times);
+        if (!o->no_cache) code_keep(&m->arena, o, m->key, &m->meta);
+    }
+    atomic_store(&m->code[DENSE], code);
+}
+
+static void compile_snapshot(Compile *c, mlc_module *m) {
+    int n;
+    pl_resolve(c);
+    const Sym *const *param = meta_params_used(&c->arena, c->schedule, &n);
+    meta_of_schedule(&m->arena, c->schedule, param, n, &m->meta);
+    m->snapshot = snap_copy(&m->arena, c->schedule, param, n);
+}
+
+mlc_module *pl_find_or_compile(Compile *c) {
+    make_key(c);
+    mlc_module *m = state_find(c->ctx, c->key, c->options.threads);
+    if (m) return m;
+    m = pl_compile(c);
+    state_keep(c->ctx, m);
+    return m;
+}
+
+mlc_module *pl_compile(Compile *c) {
+    if (!c->key[0]) make_key(c);
+    mlc_module *m = module_new(&c->ctx->hook, &c->fault);
+    Barrier b;
+    volatile bool good = false;
+    if (FAULT_TRY(&c->fault, b)) {
+        m->options = c->options;
+        m->options.cc = c->options.cc ? arena_str(&m->arena, c->options.cc) : NULL;
+        m->options.cflags = arena_str(&m->arena, c->options.cflags);
+        memcpy(m->key, c->key, sizeof m->key);
+        m->hook_user = (HookUser){ state_runtime(c->ctx, &c->fault), c->options.threads };
+        rt_hooks(&m->hooks, &m->hook_user);
+        take_externs(c, m);
+        if (c->options.interpret) compile_snapshot(c, m);
+        else compile_code(c, m);
+        meta_take_values(&m->meta, c->ctx);
+        c->times.total = pl_now() - c->begun;
+        m->times = c->times;
+        report(c, m);
+        good = true;
+        FAULT_END(&c->fault, b);
+    }
+    m->arena.fault = &m->fault;
+    if (good) return m;
+    module_unref(m);
+    fault_jump(&c->fault);
+}
+
+mlc_module *mlc_compile(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const mlc_options *o, mlc_error_info *error) {
+    Compile c;
+    Barrier b;
+    mlc_module *volatile m = NULL;
+    pl_open(&c, plan, n_outputs, outputs);
+    if (FAULT_TRY(&c.fault, b)) {
+        pl_begin(&c, plan, n_outputs, outputs, o);
+        m = pl_compile(&c);
+        FAULT_END(&c.fault, b);
+    }
+    pl_close(&c);
+    pl_give_error(error, &c.fault);
+    return m;
+}

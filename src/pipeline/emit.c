@@ -1,0 +1,64 @@
+/* emit.c - ahead of time: a .c and a .h (and a .o) that need nothing of mlc. */
+#include "pipeline/pipeline.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void write_file(Compile *c, const char *path, const char *text) {
+    FILE *f = fopen(path, "w");
+    bool good = f && fputs(text, f) >= 0;
+    int why = errno;
+    if (f && fclose(f)) good = false;
+    if (!good) fault_raise(&c->fault, ERR_WRITE_FILE, NULL, path, strerror(why));
+}
+
+/* A C identifier of a Func's name: generated names hold '$'. */
+static const char *identifier(Arena *a, const char *name) {
+    char *s = arena_str(a, name);
+    for (char *p = s; *p; p++)
+        if (!isalnum((unsigned char)*p)) *p = '_';
+    return s;
+}
+
+static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, const mlc_options *o) {
+    const char *target = o && o->target ? o->target : "host";
+    bool is_gcc;
+    StrBuf code, header;
+    c->options.interpret = false;
+    c->options.isa = pl_isa(&c->fault, target, true);
+    c->options.target = pl_isa_name(c->options.isa);
+    code_compiler(&c->arena, &c->options, &is_gcc);
+    CgOptions cg = { .isa = c->options.isa, .is_gcc = is_gcc, .emit = true, .openmp = e->openmp,
+                     .symbol = e->name ? e->name : identifier(&c->arena, c->output[0]->name) };
+    pl_resolve(c);
+    Program *p = pl_lower(c, false);
+    sb_init(&code, &c->arena);
+    sb_init(&header, &c->arena);
+    cg_cpu(&code, p, &cg);
+    cg_emit_header(&header, p, &cg);
+    write_file(c, arena_printf(&c->arena, "%s.c", prefix), code.at);
+    write_file(c, arena_printf(&c->arena, "%s.h", prefix), header.at);
+    if (e->object) code_object(&c->arena, &c->options, code.at, arena_printf(&c->arena, "%s.o", prefix), e->openmp);
+}
+
+bool mlc_emit(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const char *prefix, const mlc_emit_options *e,
+              const mlc_options *o, mlc_error_info *error) {
+    static const mlc_emit_options none = { 0 };
+    mlc_options host = o ? *o : (mlc_options){ 0 };
+    Compile c;
+    Barrier b;
+    volatile bool good = false;
+    host.target = NULL; /* the machine here need not run what is emitted */
+    pl_open(&c, plan, n_outputs, outputs);
+    if (FAULT_TRY(&c.fault, b)) {
+        pl_begin(&c, plan, n_outputs, outputs, &host);
+        emit(&c, prefix, e ? e : &none, o);
+        good = true;
+        FAULT_END(&c.fault, b);
+    }
+    pl_close(&c);
+    pl_give_error(error, &c.fault);
+    return good;
+}

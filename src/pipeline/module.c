@@ -1,0 +1,310 @@
+/* module.c - modules: owning, asking, and the checks and the run of a call. */
+#include "pipeline/pipeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+mlc_module *module_new(const mlc_allocator *hook, Fault *f) {
+    mlc_module *m = hook->resize(hook->user, NULL, sizeof *m);
+    if (!m) fault_raise(f, ERR_OUT_OF_MEMORY, NULL, sizeof *m);
+    memset(m, 0, sizeof *m);
+    m->hook = *hook;
+    arena_init(&m->arena, hook, f);
+    pthread_mutex_init(&m->lock, NULL);
+    atomic_init(&m->refs, 1);
+    return m;
+}
+
+void module_unref(mlc_module *m) {
+    if (!m || atomic_fetch_sub(&m->refs, 1) != 1) return;
+    closures_free(m->closures);
+    for (int v = 0; v < VARIANTS; v++) code_free(atomic_load(&m->code[v]));
+    rt_unref(m->hook_user.rt);
+    pthread_mutex_destroy(&m->lock);
+    mlc_allocator hook = m->hook;
+    arena_free(&m->arena);
+    hook.resize(hook.user, m, 0);
+}
+
+void mlc_module_free(mlc_module *m) {
+    module_unref(m);
+}
+
+/* ---- asking ---- */
+
+int mlc_module_slots(const mlc_module *m) {
+    return m ? m->meta.n_slots : 0;
+}
+
+int mlc_module_params(const mlc_module *m) {
+    return m ? m->meta.n_params : 0;
+}
+
+bool mlc_module_slot(const mlc_module *m, int i, mlc_slot_info *info) {
+    if (!m || i < 0 || i >= m->meta.n_slots) return false;
+    const MetaSlot *s = &m->meta.slot[i];
+    *info = (mlc_slot_info){ .name = s->name, .type = s->type, .rank = s->rank, .is_output = s->is_output,
+                             .element = s->element };
+    return true;
+}
+
+bool mlc_module_param(const mlc_module *m, int i, mlc_param_info *info) {
+    if (!m || i < 0 || i >= m->meta.n_params) return false;
+    const MetaParam *p = &m->meta.param[i];
+    *info = (mlc_param_info){ .name = p->name, .type = p->type, .has_range = p->has_range, .lo = p->lo, .hi = p->hi,
+                              .has_value = p->has_value, .value = p->value };
+    return true;
+}
+
+int mlc_module_find_param(const mlc_module *m, const char *name) {
+    for (int i = 0; m && i < m->meta.n_params; i++)
+        if (!strcmp(m->meta.param[i].name, name)) return i;
+    return -1;
+}
+
+mlc_times mlc_module_times(const mlc_module *m) {
+    return m->times;
+}
+
+const char *mlc_module_target(const mlc_module *m) {
+    return m->options.target;
+}
+
+const char *mlc_module_source(const mlc_module *m) {
+    return m->meta.source[DENSE];
+}
+
+/* ---- what a call must satisfy ---- */
+
+/* "in", or "f.1" for an element of a tuple. */
+static const char *slot_name(const Meta *m, int i, char *space, size_t size) {
+    const MetaSlot *s = &m->slot[i];
+    bool tuple = s->element || (i + 1 < m->n_slots && m->slot[i + 1].element);
+    if (!tuple) return s->name;
+    snprintf(space, size, "%s.%d", s->name, s->element);
+    return space;
+}
+
+static const char *names_of(const Meta *m, bool params, char *space, size_t size) {
+    size_t at = 0;
+    int n = params ? m->n_params : m->n_slots;
+    space[0] = 0;
+    for (int i = 0; i < n && at + 1 < size; i++) {
+        char one[128];
+        const char *name = params ? m->param[i].name : slot_name(m, i, one, sizeof one);
+        int k = snprintf(space + at, size - at, "%s%s", i ? ", " : "", name);
+        at += k > 0 ? (size_t)k : 0;
+    }
+    return n ? space : "none";
+}
+
+/* Does the buffer reach at most 2^60 bytes from its first element? */
+static void check_shape(Fault *f, const char *name, const mlc_buffer *b) {
+    int64_t reach = (int64_t)mlc_type_size(b->type);
+    for (int d = 0; d < b->rank; d++) {
+        const mlc_dim_t *m = &b->dim[d];
+        int64_t span, end, stride = m->stride < 0 ? -(m->stride + 1) : m->stride;
+        if (m->extent < 0) fault_raise(f, ERR_CALL_EXTENT, NULL, name, d, (long long)m->extent);
+        bool bad = __builtin_mul_overflow(stride + 1, m->extent * (int64_t)mlc_type_size(b->type), &span) ||
+                   m->extent > (int64_t)1 << 48 || __builtin_add_overflow(reach, span, &reach) ||
+                   reach > (int64_t)1 << 60 || __builtin_add_overflow(m->min, m->extent, &end);
+        if (bad) fault_raise(f, ERR_CALL_SIZE, NULL, name, d);
+    }
+}
+
+static void check_buffer(Fault *f, const Meta *m, int i, const mlc_buffer *b) {
+    char space[128];
+    const char *name = slot_name(m, i, space, sizeof space);
+    const MetaSlot *s = &m->slot[i];
+    if (!b) fault_raise(f, ERR_CALL_NULL, NULL, name);
+    if (b->type != s->type) fault_raise(f, ERR_CALL_TYPE, NULL, name, mlc_type_name(b->type), mlc_type_name(s->type));
+    if (b->rank != s->rank) fault_raise(f, ERR_CALL_RANK, NULL, name, b->rank, s->rank);
+    check_shape(f, name, b);
+    if (!b->data && mlc_buffer_count(b)) fault_raise(f, ERR_CALL_NULL, NULL, name);
+    size_t size = mlc_type_size(b->type);
+    if ((uintptr_t)b->data % size) fault_raise(f, ERR_CALL_ALIGN, NULL, name, (int)size);
+}
+
+static void check_overlap(Fault *f, const Meta *m, mlc_buffer *const *b) {
+    char one[128], two[128];
+    for (int i = 0; i < m->n_slots; i++) {
+        if (!m->slot[i].is_output) continue;
+        const char *name = slot_name(m, i, one, sizeof one);
+        if (mlc_buffer_overlap(b[i], b[i])) fault_raise(f, ERR_CALL_OVERLAP_SELF, NULL, name);
+        for (int k = 0; k < m->n_slots; k++) {
+            if (k == i || (m->slot[k].is_output && k > i)) continue; /* two outputs: once */
+            mlc_buffer other = *b[k]; /* the same descriptor twice is still two buffers */
+            if (mlc_buffer_overlap(b[i], &other))
+                fault_raise(f, ERR_CALL_OVERLAP, NULL, name, slot_name(m, k, two, sizeof two));
+        }
+    }
+}
+
+static const char *scalar_text(char *space, size_t size, mlc_type t, mlc_scalar v) {
+    if (ty_is_float(t)) snprintf(space, size, "%g", v.f);
+    else if (t == MLC_U64) snprintf(space, size, "%" PRIu64, (uint64_t)v.i);
+    else snprintf(space, size, "%" PRId64, v.i);
+    return space;
+}
+
+/* The value as the kernel reads it: of its type and inside its range. */
+static mlc_scalar check_param(Fault *f, const MetaParam *p, mlc_scalar v) {
+    char s[3][40];
+    bool good;
+    if (ty_is_float(p->type)) {
+        v.f = val_round(p->type, v.f).f;
+        good = !p->has_range || (v.f >= p->lo.f && v.f <= p->hi.f && !(p->lo.f >= 0 && __builtin_signbit(v.f)));
+    } else {
+        if (val_wrap(p->type, v.i).i != v.i)
+            fault_raise(f, ERR_PARAM_TYPE, NULL, p->name, scalar_text(s[0], sizeof s[0], MLC_I64, v), mlc_type_name(p->type));
+        bool un = p->type == MLC_U64;
+        good = !p->has_range || (un ? (uint64_t)v.i >= (uint64_t)p->lo.i && (uint64_t)v.i <= (uint64_t)p->hi.i
+                                    : v.i >= p->lo.i && v.i <= p->hi.i);
+    }
+    if (!good)
+        fault_raise(f, ERR_PARAM_RANGE, NULL, p->name, scalar_text(s[0], sizeof s[0], p->type, v),
+                    scalar_text(s[1], sizeof s[1], p->type, p->lo), scalar_text(s[2], sizeof s[2], p->type, p->hi));
+    return v;
+}
+
+/* ---- running ---- */
+
+/* Fills a row of errors.def with what a kernel left: %s takes the check's texts, numbers its arguments. */
+static void note_kernel_error(Fault *f, ErrCode code, const char *const *text, const int64_t *arg) {
+    char message[512];
+    size_t at = 0;
+    int texts = 0, args = 0;
+    for (const char *p = err_format(code); *p && at + 1 < sizeof message; p++) {
+        if (*p != '%' || p[1] == '%') {
+            message[at++] = *p;
+            p += *p == '%';
+            continue;
+        }
+        while (!strchr("sdux", *++p)) {}
+        int n = *p == 's' ? snprintf(message + at, sizeof message - at, "%s", texts < 2 && text ? text[texts++] : "")
+                          : snprintf(message + at, sizeof message - at, "%" PRId64, args < 4 ? arg[args++] : 0);
+        at += n > 0 ? (size_t)n : 0;
+        if (at >= sizeof message) at = sizeof message - 1;
+    }
+    message[at] = 0;
+    fault_note(f, ERR_AT, NULL, message);
+    f->info.code = (int)code;
+}
+
+static Code *build_variant(mlc_module *m, int variant) {
+    Code *c = atomic_load(&m->code[variant]);
+    mlc_times t = { 0 };
+    if (!c) c = code_build(&m->arena, &m->options, m->meta.source[variant], m->ext, m->n_ext, &t);
+    atomic_store_explicit(&m->code[variant], c, memory_order_release);
+    return c;
+}
+
+/* The variant's code, built on first need. */
+static Code *code_of(mlc_module *m, int variant, Fault *f) {
+    Code *ready = atomic_load_explicit(&m->code[variant], memory_order_acquire);
+    if (ready) return ready;
+    Barrier b;
+    Code *volatile c = NULL;
+    pthread_mutex_lock(&m->lock);
+    m->arena.fault = f;
+    if (FAULT_TRY(f, b)) {
+        c = build_variant(m, variant);
+        FAULT_END(f, b);
+    }
+    m->arena.fault = &m->fault;
+    pthread_mutex_unlock(&m->lock);
+    if (!c) fault_jump(f);
+    return c;
+}
+
+static int run_code(mlc_module *m, mlc_buffer *const *buffers, const mlc_scalar *param, Arena *scratch, Fault *f) {
+    int n = m->meta.n_slots;
+    void **data = ARENA_ARRAY(scratch, void *, n + 1);
+    int64_t *shape = ARENA_ARRAY(scratch, int64_t, (n + 1) * MLC_MAX_RANK * 3);
+    bool dense = true;
+    for (int i = 0; i < n; i++) {
+        const mlc_buffer *b = buffers[i];
+        data[i] = b->data;
+        for (int d = 0; d < b->rank; d++) {
+            int64_t *s = shape + (i * MLC_MAX_RANK + d) * 3;
+            s[0] = b->dim[d].min;
+            s[1] = b->dim[d].extent;
+            s[2] = b->dim[d].stride;
+            if (d == 0 && s[1] <= 1) s[2] = 1; /* one element: any stride will do */
+        }
+        if (b->rank && shape[i * MLC_MAX_RANK * 3 + 2] != 1) dense = false;
+    }
+    const Code *code = code_of(m, dense ? DENSE : GENERAL, f);
+    mlc_call call = { .data = data, .shape = shape, .param = param, .hooks = &m->hooks };
+    unsigned mode = fp_enter();
+    int r = code->fn(&call);
+    fp_leave(mode);
+    if (!r) return 0;
+    int64_t row = call.error[0] > 0 && call.error[0] < ERR_COUNT ? call.error[0] : r;
+    const char *const *text = row == ERR_OUT_OF_MEMORY || !code->text ? NULL : code->text + 2 * call.error[1];
+    note_kernel_error(f, (ErrCode)(row > 0 && row < ERR_COUNT ? row : ERR_INTERNAL), text, call.error + 2);
+    return f->info.code;
+}
+
+static void run_snapshot(mlc_module *m, mlc_buffer *const *buffers, const mlc_scalar *param, Arena *scratch, Fault *f) {
+    Snapshot *s = m->snapshot;
+    Barrier b;
+    volatile bool good = false;
+    pthread_mutex_lock(&m->lock);
+    if (FAULT_TRY(f, b)) {
+        for (int i = 0; i < s->n_inputs; i++) s->input[i]->bound = buffers[i];
+        for (int i = 0; i < s->n_params; i++) {
+            Value *v = pm_get(&s->ctx.param_value, s->param[i]);
+            if (ty_is_float(s->param[i]->type)) v->f = param[m->meta.param[i].at].f;
+            else v->i = param[m->meta.param[i].at].i;
+        }
+        unsigned mode = fp_enter();
+        alg_interpret(scratch, s->output, buffers + s->n_inputs, m->meta.n_slots - s->n_inputs);
+        fp_leave(mode);
+        good = true;
+        FAULT_END(f, b);
+    }
+    pthread_mutex_unlock(&m->lock);
+    if (!good) fault_jump(f);
+}
+
+int module_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, Fault *f) {
+    const Meta *meta = &m->meta;
+    Arena scratch;
+    Barrier b;
+    arena_init(&scratch, &m->hook, f);
+    if (FAULT_TRY(f, b)) {
+        char space[400];
+        if (n != meta->n_slots)
+            fault_raise(f, ERR_CALL_COUNT, NULL, n, meta->n_slots, names_of(meta, false, space, sizeof space));
+        if (n_params && n_params != meta->n_params)
+            fault_raise(f, ERR_CALL_PARAMS, NULL, n_params, meta->n_params, names_of(meta, true, space, sizeof space));
+        for (int i = 0; i < n; i++) check_buffer(f, meta, i, buffers[i]);
+        check_overlap(f, meta, buffers);
+        int most = 0;
+        for (int i = 0; i < meta->n_params; i++) most = meta->param[i].at > most ? meta->param[i].at : most;
+        mlc_scalar *value = ARENA_ARRAY(&scratch, mlc_scalar, most + 1);
+        for (int i = 0; i < meta->n_params; i++) {
+            const MetaParam *p = &meta->param[i];
+            if (!n_params && !p->has_value) fault_raise(f, ERR_PARAM_UNSET, NULL, p->name);
+            value[p->at] = check_param(f, p, n_params ? params[i] : p->value);
+        }
+        if (m->snapshot) run_snapshot(m, buffers, value, &scratch, f);
+        else run_code(m, buffers, value, &scratch, f);
+        FAULT_END(f, b);
+    }
+    arena_free(&scratch);
+    return f->info.code;
+}
+
+void pl_give_error(mlc_error_info *to, const Fault *f) {
+    if (to) *to = f->info;
+}
+
+int mlc_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, mlc_error_info *error) {
+    Fault f = { 0 };
+    int r = module_run(m, n, buffers, n_params, params, &f);
+    pl_give_error(error, &f);
+    return r;
+}

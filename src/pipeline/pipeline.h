@@ -1,0 +1,174 @@
+/* pipeline.h - what ties the floors together: compile, call, realize, explain, emit.
+ *
+ * A compile goes: resolve the plan -> lower -> print C -> build or find the object -> Module.  It lives in
+ * an arena of its own over a frozen context, so any number may run at once; a Module copies what it needs
+ * into memory of its own. */
+#ifndef PIPELINE_H
+#define PIPELINE_H
+
+#include "codegen/backend.h"
+#include "runtime/runtime.h"
+#include <mlc/run.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+const char *pl_build_id(void);
+
+/* ---- options, with every default filled in ---- */
+
+typedef struct {
+    bool interpret, check, no_cache;
+    CpuIsa isa;
+    const char *target; /* the isa's name, or "interpret" */
+    const char *cc, *cflags;
+    int opt, threads;
+} Options;
+/* Raises into f where a field is wrong. */
+Options pl_options(Fault *f, const mlc_options *o);
+bool pl_host_runs(CpuIsa isa);
+const char *pl_isa_name(CpuIsa isa);
+/* `emit`: "host" is avx2, since the machine that will run it is unknown. */
+CpuIsa pl_isa(Fault *f, const char *target, bool emit);
+
+/* ---- the metadata of a module: all that a call needs besides the code (meta.c) ---- */
+
+typedef struct {
+    const char *name;
+    mlc_type type;
+    int rank, element;
+    bool is_output, has_extent[MAX_RANK];
+    int64_t extent[MAX_RANK]; /* fixed by the program */
+} MetaSlot;
+
+typedef struct {
+    const char *name;
+    mlc_type type;
+    int at;                   /* where the kernel reads it */
+    bool has_range, has_value;
+    mlc_scalar lo, hi, value; /* value: not part of the stored form */
+} MetaParam;
+
+enum { DENSE, GENERAL, VARIANTS };
+
+typedef struct {
+    int n_slots, n_params;
+    MetaSlot *slot;
+    MetaParam *param;
+    const char *source[VARIANTS]; /* C */
+} Meta;
+
+void meta_write(StrBuf *out, const Meta *m);
+/* Everything is copied into the arena; false where the bytes are no metadata. */
+bool meta_read(Arena *a, const char *bytes, size_t n, Meta *m);
+/* The params that a program uses, in the order of their declaration. */
+const Sym *const *meta_params_used(Arena *a, const Schedule *s, int *n);
+/* Slots (inputs in the order of the schedule, then outputs, one a tuple element) and params. */
+void meta_of_schedule(Arena *a, const Schedule *s, const Sym *const *param, int n_params, Meta *m);
+void meta_take_values(Meta *m, mlc_ctx *ctx); /* what mlc_param_set gave so far */
+
+/* ---- code, built and loaded (code.c) ---- */
+
+/* A C function that the program calls. */
+typedef struct {
+    const char *name;
+    void (*fn)(void);
+} ExternFn;
+
+typedef struct {
+    void *handle;
+    int (*fn)(mlc_call *call);
+    const char *const *text; /* two texts a check */
+} Code;
+
+/* Builds `source` (or finds its object) and loads it; raises into a->fault. */
+Code *code_build(Arena *a, const Options *o, const char *source, const ExternFn *ext, int n_ext, mlc_times *t);
+void code_free(Code *c);
+/* The first level of the cache: key -> (metadata, object of the dense variant).  A miss gives NULL. */
+Code *code_find(Arena *a, const Options *o, const char *key, const ExternFn *ext, int n_ext, Meta *m, mlc_times *t);
+void code_keep(Arena *a, const Options *o, const char *key, const Meta *m);
+/* Compiles to an object file at `path`, for ahead-of-time use. */
+void code_object(Arena *a, const Options *o, const char *source, const char *path, bool openmp);
+/* Path, kind and identity of the compiler, as text that changes when it does. */
+const char *code_compiler(Arena *a, const Options *o, bool *is_gcc);
+
+/* ---- an algorithm copied out of its context (snapshot.c) ---- */
+
+typedef struct Snapshot {
+    mlc_ctx ctx;       /* its own params; no names, no plan */
+    Func *output[16];
+    int n_outputs;
+    Func **input;      /* in slot order */
+    int n_inputs;
+    const Sym **param; /* in slot order */
+    int n_params;
+} Snapshot;
+Snapshot *snap_copy(Arena *a, const Schedule *s, const Sym *const *param, int n_params);
+
+/* ---- modules ---- */
+
+struct mlc_module {
+    Arena arena;
+    Fault fault;
+    mlc_allocator hook;
+    Options options;
+    Meta meta;
+    char key[33];
+    HookUser hook_user;
+    mlc_hooks hooks;
+    mlc_times times;
+    int n_ext;
+    ExternFn *ext;
+    pthread_mutex_t lock; /* the arena: building the general variant, making functions, interpreting */
+    _Atomic(Code *) code[VARIANTS];
+    Snapshot *snapshot;   /* interpret: the algorithm, copied */
+    struct Closure *closures;
+    atomic_int refs;
+};
+
+mlc_module *module_new(const mlc_allocator *hook, Fault *f);
+void module_unref(mlc_module *m);
+/* Runs with every check; f receives the error. */
+int module_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, Fault *f);
+void closures_free(struct Closure *list); /* function.c */
+
+/* ---- compiling (compile.c) ---- */
+
+/* One compile: an arena, an overlay of the context's nodes, the outputs and the plan. */
+typedef struct {
+    Fault fault;
+    Arena arena;
+    Interner ir;
+    mlc_ctx *ctx;
+    const mlc_plan *plan;
+    mlc_plan empty;     /* where the context has no plan */
+    Func *output[16];
+    int n_outputs;
+    Options options;
+    Schedule *schedule; /* by pl_resolve */
+    char key[33];
+    mlc_times times;
+    double begun;
+    bool timed;         /* MLC_TIME */
+    StrBuf passes;      /* its lines */
+} Compile;
+
+/* Sets up the arena; everything later needs a barrier on c->fault. */
+void pl_open(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs);
+void pl_close(Compile *c);
+void pl_begin(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs, const mlc_options *o);
+void pl_resolve(Compile *c);
+Program *pl_lower(Compile *c, bool dense);
+void pl_program_text(Compile *c, StrBuf *out); /* the algorithm, then the plan */
+mlc_module *pl_compile(Compile *c);            /* after pl_begin */
+mlc_module *pl_find_or_compile(Compile *c);    /* the same, in this process' modules first; a counted reference */
+double pl_now(void);                           /* milliseconds */
+void pl_give_error(mlc_error_info *to, const Fault *f);
+
+/* ---- the state behind a context: threads and kept memory, and modules that realize made (state.c) ---- */
+
+Runtime *state_runtime(mlc_ctx *ctx, Fault *f); /* a counted reference */
+mlc_module *state_find(mlc_ctx *ctx, const char *key, int threads); /* a counted reference, or NULL */
+void state_keep(mlc_ctx *ctx, mlc_module *m);
+
+#endif

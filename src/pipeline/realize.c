@@ -1,0 +1,137 @@
+/* realize.c - the short way: bind, compile or find, allocate, run. */
+#include "pipeline/pipeline.h"
+
+#include <string.h>
+
+bool mlc_bind(mlc_func input, const mlc_buffer *buffer) {
+    Func *f = input.f;
+    if (!f) return false;
+    Fault *fault = &f->ctx->fault;
+    Place place = { .object = "bind" };
+    if (!f->is_input) {
+        fault_note(fault, ERR_BIND_INPUT, &place, f->name);
+        return false;
+    }
+    if (!buffer) {
+        f->bound = NULL;
+        return true;
+    }
+    if (buffer->type != f->type[0]) {
+        fault_note(fault, ERR_CALL_TYPE, &place, f->name, mlc_type_name(buffer->type), mlc_type_name(f->type[0]));
+        return false;
+    }
+    if (buffer->rank != f->rank) {
+        fault_note(fault, ERR_CALL_RANK, &place, f->name, buffer->rank, f->rank);
+        return false;
+    }
+    f->bound = (mlc_buffer *)(uintptr_t)buffer; /* only read */
+    return true;
+}
+
+void mlc_unbind(mlc_func input) {
+    if (input.f) input.f->bound = NULL;
+}
+
+/* ---- output buffers that realize allocates ---- */
+
+static mlc_buffer *first_of_rank(mlc_buffer *const *b, int n, int rank) {
+    for (int i = 0; i < n; i++)
+        if (b[i] && b[i]->rank == rank) return b[i];
+    return NULL;
+}
+
+static mlc_buffer *allocate(Compile *c, const MetaSlot *s, mlc_buffer *const *all, int n) {
+    int64_t extent[MAX_RANK], min[MAX_RANK] = { 0 };
+    const mlc_buffer *like = first_of_rank(all, n, s->rank);
+    for (int d = 0; d < s->rank; d++) {
+        if (!s->has_extent[d] && !like) fault_raise(&c->fault, ERR_OUTPUT_SHAPE, NULL, s->name);
+        extent[d] = s->has_extent[d] ? s->extent[d] : like->dim[d].extent;
+        if (like) min[d] = like->dim[d].min;
+    }
+    mlc_buffer *b = mlc_buffer_new_with(&c->ctx->hook, s->type, s->rank, extent);
+    if (!b) fault_raise(&c->fault, ERR_OUT_OF_MEMORY, NULL, (size_t)0);
+    for (int d = 0; d < s->rank; d++) b->dim[d].min = min[d];
+    return b;
+}
+
+/* A descriptor without data gets memory; it keeps its shape. */
+static void give_memory(Compile *c, mlc_buffer *b) {
+    int64_t extent[MAX_RANK];
+    if (b->rank < 0 || b->rank > MAX_RANK) return; /* refused by the call */
+    for (int d = 0; d < b->rank; d++) extent[d] = b->dim[d].extent;
+    mlc_buffer *fresh = mlc_buffer_new_with(&c->ctx->hook, b->type, b->rank, extent);
+    if (!fresh) fault_raise(&c->fault, ERR_OUT_OF_MEMORY, NULL, (size_t)0);
+    for (int d = 0; d < b->rank; d++) fresh->dim[d].min = b->dim[d].min;
+    bool heap = b->flags & MLC_BUFFER_HEAP;
+    fresh->flags &= ~(uint32_t)MLC_BUFFER_HEAP;
+    mlc_buffer copy = *fresh;
+    c->ctx->hook.resize(c->ctx->hook.user, fresh, 0); /* the descriptor alone */
+    *b = copy;
+    if (heap) b->flags |= MLC_BUFFER_HEAP;
+}
+
+/* ---- running ---- */
+
+static mlc_scalar *param_values(Compile *c, const Meta *m) {
+    Meta now = *m;
+    now.param = arena_copy(&c->arena, m->param, sizeof *m->param * (size_t)(m->n_params + 1));
+    meta_take_values(&now, c->ctx);
+    mlc_scalar *v = ARENA_ARRAY(&c->arena, mlc_scalar, m->n_params + 1);
+    for (int i = 0; i < m->n_params; i++) {
+        if (!now.param[i].has_value) fault_raise(&c->fault, ERR_PARAM_UNSET, NULL, now.param[i].name);
+        v[i] = now.param[i].value;
+    }
+    return v;
+}
+
+static void run(Compile *c, mlc_module *m, mlc_buffer **buffers, int n) {
+    const Meta *meta = &m->meta;
+    mlc_buffer **all = ARENA_ARRAY(&c->arena, mlc_buffer *, meta->n_slots + n + 1);
+    int inputs = 0;
+    while (inputs < meta->n_slots && !meta->slot[inputs].is_output) {
+        const Named *f = sm_get(&c->ctx->names, meta->slot[inputs].name);
+        CHECK(&c->fault, f && f->kind == NAME_FUNC);
+        if (!f->u.func->bound) fault_raise(&c->fault, ERR_INTERP_UNBOUND, NULL, f->u.func->name);
+        all[inputs++] = f->u.func->bound;
+    }
+    for (int i = 0; i < n; i++) {
+        if (inputs + i < meta->n_slots && !buffers[i]) buffers[i] = allocate(c, &meta->slot[inputs + i], buffers, n);
+        else if (buffers[i] && !buffers[i]->data) give_memory(c, buffers[i]);
+        all[inputs + i] = buffers[i];
+    }
+    if (module_run(m, inputs + n, all, meta->n_params, param_values(c, meta), &c->fault)) fault_jump(&c->fault);
+}
+
+static bool realize(mlc_plan *plan, int n_outputs, const mlc_func *outputs, mlc_buffer **buffers, int n,
+                    const mlc_options *o) {
+    Compile c;
+    Barrier b;
+    mlc_module *volatile m = NULL;
+    volatile bool good = false;
+    pl_open(&c, plan, n_outputs, outputs);
+    if (FAULT_TRY(&c.fault, b)) {
+        pl_begin(&c, plan, n_outputs, outputs, o);
+        m = pl_find_or_compile(&c);
+        run(&c, m, buffers, n);
+        good = true;
+        FAULT_END(&c.fault, b);
+    }
+    module_unref(m);
+    if (!good && c.ctx && !c.ctx->fault.info.code) c.ctx->fault.info = c.fault.info;
+    pl_close(&c);
+    return good;
+}
+
+bool mlc_realize_all(mlc_plan *plan, int n_outputs, const mlc_func *outputs, mlc_buffer **buffers, int n,
+                     const mlc_options *o) {
+    return realize(plan, n_outputs, outputs, buffers, n, o);
+}
+
+bool mlc_realize(mlc_func f, mlc_buffer *out, const mlc_options *o) {
+    return realize(NULL, 1, &f, &out, 1, o);
+}
+
+bool mlc_interpret(mlc_func f, mlc_buffer *out) {
+    mlc_options o = { .target = "interpret" };
+    return realize(NULL, 1, &f, &out, 1, &o);
+}
