@@ -214,13 +214,12 @@ static void run_extern(Stage *s, int i) {
 }
 
 static void print_values(Oracle *o, const Stage *s, const Step *step) {
-    if (!o->ctx->log) return;
     StrBuf line;
     sb_init(&line, o->arena);
     sb_puts(&line, step->e->u.text ? step->e->u.text : "");
     for (int k = 0; k < step->e->n; k++)
         effect_print(&line, (mlc_type)step->e->kid[k]->type, s->slot[step->kid[k]]);
-    o->ctx->log(o->ctx->log_user, line.at);
+    effect_emit(&line, o->ctx->log, o->ctx->log_user);
 }
 
 /* The state of a result: select depends on the operand it chose, all else on every operand. */

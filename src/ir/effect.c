@@ -3,6 +3,7 @@
 
 #include <ffi.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 struct ExternCall {
     const Extern *ext;
@@ -61,5 +62,11 @@ void effect_print(StrBuf *line, mlc_type t, Value v) {
     if (t == MLC_BOOL) sb_puts(line, v.i ? "true" : "false");
     else if (t == MLC_U64) sb_printf(line, "%" PRIu64, (uint64_t)v.i);
     else if (!ty_is_float(t)) sb_printf(line, "%" PRId64, v.i);
-    else sb_printf(line, "%.*g", t == MLC_F64 ? 17 : t == MLC_F32 ? 9 : 5, v.f);
+    else sb_printf(line, "%.*g", t == MLC_F64 ? 17 : 9, v.f);
+}
+
+void effect_emit(const StrBuf *line, mlc_log_fn log, void *user) {
+    const char *text = line->at ? line->at : "";
+    if (log) log(user, text);
+    else fprintf(stderr, "%s\n", text);
 }

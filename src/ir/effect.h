@@ -11,5 +11,7 @@ Value effect_call(const ExternCall *c, const Value *arg);
 
 /* Adds one value of a print() as text: shortest that tells the value, a space in front if needed. */
 void effect_print(StrBuf *line, mlc_type t, Value v);
+/* Hands the line to the log, or to stderr where there is none, as compiled programs do. */
+void effect_emit(const StrBuf *line, mlc_log_fn log, void *user);
 
 #endif

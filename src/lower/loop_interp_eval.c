@@ -118,12 +118,11 @@ static void read(Run *r, const Lane *l, Code *c, int i) {
 
 static void print_values(Run *r, const Code *c, const Step *s) {
     const mlc_ctx *ctx = r->p->schedule ? r->p->schedule->ctx : NULL;
-    if (!ctx || !ctx->log) return;
     StrBuf line;
     sb_init(&line, r->arena);
     sb_puts(&line, s->e->u.text ? s->e->u.text : "");
     for (int k = 0; k < s->e->n; k++) effect_print(&line, (mlc_type)s->e->kid[k]->type, c->slot[s->kid[k]]);
-    ctx->log(ctx->log_user, line.at);
+    effect_emit(&line, ctx ? ctx->log : NULL, ctx ? ctx->log_user : NULL);
 }
 
 static void effect(Run *r, Code *c, int i) {

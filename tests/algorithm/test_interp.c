@@ -405,6 +405,22 @@ START_TEST(undef_keeps_the_buffer) {
 }
 END_TEST
 
+START_TEST(places_must_be_defined) {
+    int32_t out[3] = { 1, 2, 0 };
+    struct mlc_buffer b = wrap(out, MLC_I32, 1, 3, 1);
+    Func *f = pure("f", 1, MLC_I32, ir_node(I, OP_UNDEF, MLC_I32, 0, 0, 0, NULL));
+    RDom *r = rdom(1, 4, 0);
+    const Node *k = ir_var(I, r->var[0]), *place = clamped(ir_cast(I, MLC_INDEX, at1(f, k)), 0, 2);
+    add_def(f, r, place, NULL, ir_cast(I, MLC_I32, k));
+    ck_assert_str_eq(run(f, &b), "t.c:7: interpret f: the place of an update depends on undef; define every point "
+                                 "that an index reads");
+    r->extent[0] = idx(3); /* f(1) = 0, f(0) = 1, f(0) = 2 */
+    ck_assert_str_eq(run(f, &b), "");
+    const int32_t want[3] = { 2, 0, 0 };
+    ck_assert_mem_eq(out, want, sizeof want);
+}
+END_TEST
+
 START_TEST(reads_outside_of_inputs_are_errors) {
     int32_t in[6] = { 0 }, out[6];
     struct mlc_buffer bi = wrap(in, MLC_I32, 2, 3, 2), bo = wrap(out, MLC_I32, 2, 3, 2);
@@ -473,6 +489,7 @@ Suite *interp_suite(void) {
     tcase_add_test(t, params_sizes_and_extern);
     tcase_add_test(t, print_and_require);
     tcase_add_test(t, undef_keeps_the_buffer);
+    tcase_add_test(t, places_must_be_defined);
     tcase_add_test(t, reads_outside_of_inputs_are_errors);
     tcase_add_test(t, select_reads_every_operand);
     tcase_add_test(t, endless_boxes_are_errors);
