@@ -24,6 +24,7 @@ static Interval lifetime(Build *b, const FuncNest *fn, int d) {
     Interval i = fn->computed[d];
     if (fn->store == fn->compute) return i;
     const Facts *f = low_facts(b, fn->store, fn->compute);
+    if (fn->slid[d]) i.lo = fn->full[d].lo; /* the first iteration starts there */
     Interval all = { sim_bounds(b->ir, f, i.lo, NULL).lo, sim_bounds(b->ir, f, i.hi, NULL).hi };
     if (!all.lo || !all.hi) {
         Place place = sch_place(b->arena, fn->sched->store.line);
@@ -47,6 +48,11 @@ void low_allocate(Build *b, FuncNest *fn) {
         int64_t lo;
         t->min[d] = sim_simplify(b->ir, facts, i.lo);
         t->extent[d] = low_length(b, facts, i);
+        t->fold[d] = low_fold(b, fn, d);
+        if (t->fold[d]) {
+            t->min[d] = ir_idx(b->ir, 0);
+            t->extent[d] = ir_idx(b->ir, t->fold[d]);
+        }
         bool tile = fn->store == fn->compute && fn->most[d] > 0 && fn->computed[d].hi == fn->box[d].hi;
         if (tile) most[d] = fn->most[d];
         else small = small && sim_const_bounds(b->ir, facts, t->extent[d], &lo, &most[d]);

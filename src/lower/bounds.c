@@ -42,8 +42,11 @@ const Facts *low_facts(Build *b, const Scope *outer, const Scope *inner) {
             f = with_range(b, f, s->var, (Interval){ s->min, last });
         }
         for (int i = 0; i < s->let.n; i++) f = with_range(b, f, s->let.at[i].sym, let_range(b, f, outer, &s->let.at[i]));
-        for (int i = 0; s->up && i < s->box.n; i++)
-            f = with_range(b, f, s->box.at[i].sym, (Interval){ s->box.at[i].value, s->box.at[i].value });
+        for (int i = 0; s->up && i < s->box.n; i++) {
+            const BoxLet *box = &s->box.at[i];
+            const Node *value = b->unslid && box->full ? box->full : box->value;
+            f = with_range(b, f, box->sym, (Interval){ value, value });
+        }
     }
     return f;
 }

@@ -184,14 +184,14 @@ static bool varies(Build *b, const Node *e) {
 }
 
 /* An end of a box that is more than a few operations gets a name, so that chains of boxes stay short. */
-static const Node *name_end(Build *b, FuncNest *fn, int d, const Node *e, const char *end) {
+static const Node *name_end(Build *b, FuncNest *fn, int d, const Node *e, const char *end, const Node *full) {
     int count = 0;
     ir_visit(b->arena, e, count_node, &count);
-    if (count <= 9) return e;
+    if (count <= 9 && !full) return e;
     const char *name = arena_printf(b->arena, "%s.%s.%s", fn->func->name, fn->func->arg[d]->name, end);
     const Sym *sym = low_sym(b, fn->func, SYM_LET, name);
     if (varies(b, e)) pm_put(&b->varying, sym, (void *)(uintptr_t)1);
-    BoxLet let = { sym, e };
+    BoxLet let = { sym, e, full };
     VEC_PUSH(b->arena, &fn->compute->box, let);
     return ir_var(b->ir, sym);
 }
@@ -208,9 +208,9 @@ static void name_box(Build *b, FuncNest *fn, const Facts *f) {
             fault_raise(b->fault, ERR_AT_IN_VECTOR, &place, fn->func->name, s->dim->name);
         }
         int64_t size;
-        i->lo = name_end(b, fn, d, i->lo, "min");
+        i->lo = name_end(b, fn, d, i->lo, "min", fn->slid[d] ? fn->full[d].lo : NULL);
         if (ir_is_int(length, &size)) i->hi = ir_add(b->ir, i->lo, ir_idx(b->ir, size - 1));
-        else i->hi = name_end(b, fn, d, i->hi, "max");
+        else i->hi = name_end(b, fn, d, i->hi, "max", NULL);
     }
 }
 
@@ -260,7 +260,7 @@ static void find_box(Build *b, FuncNest *fn) {
         fn->box[d].lo = sim_simplify(b->ir, facts, fn->box[d].lo);
         fn->box[d].hi = sim_simplify(b->ir, facts, fn->box[d].hi);
     }
-    find_most(b, fn, facts);
+    if (fn->store == fn->compute || !low_slide(b, fn)) find_most(b, fn, facts);
     apply_bounds(b, fn, facts);
     name_box(b, fn, facts);
 }

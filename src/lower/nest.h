@@ -26,9 +26,10 @@ typedef struct {
     bool clips;           /* a guard keeps it within `whole` where value alone would not */
 } NestLet;
 
+/* An end of a box.  `full` is what the value would be without a sliding window, NULL: the value. */
 typedef struct {
     const Sym *sym;
-    const Node *value;
+    const Node *value, *full;
 } BoxLet;
 
 typedef struct {
@@ -77,6 +78,8 @@ struct FuncNest {
     Scope *compute, *store;
     Storage *storage;
     Interval box[MAX_RANK];  /* at the compute scope */
+    Interval full[MAX_RANK]; /* ... before sliding, over loop variables and what is outside of the store scope */
+    const Scope *slid[MAX_RANK]; /* the loop that the dimension slides along, or NULL */
     int64_t most[MAX_RANK]; /* a constant that bounds the box's length, or 0 */
     Interval computed[MAX_RANK]; /* the box with rounded tails */
     VEC(StageNest *) stage;
@@ -94,6 +97,7 @@ typedef struct {
     PtrMap nest;     /* Func -> FuncNest */
     PtrMap external; /* Func -> Storage */
     PtrMap inlined;  /* ACCESS node -> its expansion */
+    bool unslid;     /* bounds inference takes boxes as they would be without sliding windows */
     bool loose;      /* bounds inference ignores what clips the last tile: longer boxes of constant length */
     PtrMap varying;  /* Sym that differs between the lanes of a vector loop around it */
     StrMap names;    /* names in use */
@@ -124,6 +128,11 @@ const Sym *low_sym(Build *b, const Func *f, SymKind kind, const char *name);
 /* inject.c: where a Func is computed and stored, and putting it there. */
 void low_inject(Build *b, FuncSched *fs);
 bool low_encloses(const Scope *outer, const Scope *inner);
+
+/* sliding.c: of a Func stored outside of where it is computed, compute only what is new. */
+bool low_slide(Build *b, FuncNest *fn);
+/* folding.c: the size of the circular buffer that dimension d needs, 0: none. */
+int64_t low_fold(Build *b, const FuncNest *fn, int d);
 
 /* alloc_bounds.c: the memory of a Func that is placed. */
 void low_allocate(Build *b, FuncNest *fn);

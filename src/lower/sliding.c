@@ -1,0 +1,125 @@
+/* sliding.c - the sliding window: a Func stored outside of a serial loop in which it is computed keeps what
+ * earlier iterations computed, and computes only what is new.
+ *
+ *     for y: bx over [y - 1, y + 1]       becomes       for y: bx over [y == first ? y - 1 : y + 1, y + 1]
+ *
+ * A dimension slides along loop v when
+ *   - it is the only dimension of the box that depends on v, and both of its ends never fall as v grows,
+ *   - every update of the Func runs over the dimension by its own Var, so that its points are independent,
+ *   - the loops inside of v that lie between memory and computation have bounds free of v, and conditions
+ *     that, once they fail for v, fail for every later one: what is needed now was computed then.
+ * Then every point needed at v whose coordinate is at most the last one needed at v - 1 is there already. */
+#include "lower/nest.h"
+
+/* Every name bound between the store scope and the compute scope put in place, boxes as without sliding. */
+static void expansion(Build *b, const FuncNest *fn, PtrMap *map) {
+    const Scope **path = ARENA_ARRAY(b->arena, const Scope *, fn->compute->depth + 1);
+    int n = 0;
+    pm_init(map, b->arena);
+    for (const Scope *s = fn->compute; s != fn->store; s = s->up) path[n++] = s;
+    while (n--) {
+        const Scope *s = path[n];
+        for (int i = 0; i < s->let.n; i++)
+            pm_put(map, s->let.at[i].sym, (void *)(uintptr_t)ir_substitute(b->ir, s->let.at[i].value, map));
+        for (int i = 0; i < s->box.n; i++) {
+            const Node *full = s->box.at[i].full ? s->box.at[i].full : s->box.at[i].value;
+            pm_put(map, s->box.at[i].sym, (void *)(uintptr_t)ir_substitute(b->ir, full, map));
+        }
+    }
+}
+
+static void find_full(Build *b, FuncNest *fn, const Facts *f, const PtrMap *map) {
+    Interval box[MAX_RANK];
+    for (int d = 0; d < fn->func->rank; d++) box[d] = fn->box[d];
+    b->unslid = true;
+    low_required(b, fn->func, fn->compute, fn->box);
+    low_cover_updates(b, fn, f);
+    b->unslid = false;
+    for (int d = 0; d < fn->func->rank; d++) {
+        fn->full[d].lo = sim_simplify(b->ir, f, ir_substitute(b->ir, fn->box[d].lo, map));
+        fn->full[d].hi = sim_simplify(b->ir, f, ir_substitute(b->ir, fn->box[d].hi, map));
+        fn->box[d] = box[d];
+    }
+}
+
+static bool is_pure_in(const FuncNest *fn, int d) {
+    for (int i = 1; i < fn->stage.n; i++) {
+        const Node *c = fn->stage.at[i]->sched->def->coord[d];
+        if (c->op != OP_VAR || c->u.sym->kind != SYM_VAR) return false;
+    }
+    return true;
+}
+
+/* `a < c` keeps failing as v grows. */
+static bool fails_for_good(Build *b, const Facts *f, const Node *cond, const Sym *v) {
+    if (!ir_uses(b->arena, cond, v)) return true;
+    if (cond->op != OP_LT || ir_uses(b->arena, cond->kid[1], v)) return false;
+    int way = sim_monotonic(b->ir, f, cond->kid[0], v);
+    return way == 0 || way == 1;
+}
+
+/* What lies inside of loop `at` and outside of the computation runs for v - 1 where it runs for v. */
+static bool repeats(Build *b, const FuncNest *fn, const Facts *f, const Scope *at, const PtrMap *map) {
+    for (const Scope *s = fn->compute; s != at->up; s = s->up) {
+        for (int i = 0; i < s->guard.n; i++)
+            if (!fails_for_good(b, f, ir_substitute(b->ir, s->guard.at[i], map), at->var)) return false;
+        if (s == at || !s->var) continue;
+        const Node *min = ir_substitute(b->ir, s->min, map), *extent = ir_substitute(b->ir, s->extent, map);
+        if (ir_uses(b->arena, min, at->var) || ir_uses(b->arena, extent, at->var)) return false;
+    }
+    return true;
+}
+
+/* The only dimension whose box depends on v, or -1. */
+static int moving_dimension(Build *b, const FuncNest *fn, const Sym *v) {
+    int found = -1;
+    for (int d = 0; d < fn->func->rank; d++) {
+        if (!ir_uses(b->arena, fn->full[d].lo, v) && !ir_uses(b->arena, fn->full[d].hi, v)) continue;
+        if (found >= 0) return -1;
+        found = d;
+    }
+    return found;
+}
+
+static bool rises(Build *b, const Facts *f, const Node *e, const Sym *v) {
+    int way = sim_monotonic(b->ir, f, e, v);
+    return way == 0 || way == 1;
+}
+
+/* The last point needed at v - 1. */
+static const Node *before(Build *b, const Node *hi, const Sym *v) {
+    PtrMap map;
+    pm_init(&map, b->arena);
+    pm_put(&map, v, (void *)(uintptr_t)ir_sub(b->ir, ir_var(b->ir, v), ir_idx(b->ir, 1)));
+    return ir_substitute(b->ir, hi, &map);
+}
+
+static void slide(Build *b, FuncNest *fn, const Facts *f, const Scope *at, int d) {
+    Interner *I = b->ir;
+    const Node *lo = fn->full[d].lo, *v = ir_var(I, at->var);
+    const Node *next = sim_simplify(I, f, ir_add(I, before(b, fn->full[d].hi, at->var), ir_idx(I, 1)));
+    if (!sim_prove(I, f, ir_make2(I, OP_LE, lo, next))) next = ir_max(I, next, lo);
+    const Node *later = ir_make1(I, OP_LIKELY, ir_make2(I, OP_LT, at->min, v));
+    fn->slid[d] = at;
+    fn->box[d].lo = ir_make3(I, OP_SELECT, later, next, lo);
+}
+
+bool low_slide(Build *b, FuncNest *fn) {
+    const Facts *f = low_facts(b, NULL, fn->compute);
+    PtrMap map;
+    bool any = false;
+    expansion(b, fn, &map);
+    find_full(b, fn, f, &map);
+    for (const Scope *s = fn->compute; s != fn->store; s = s->up) {
+        if (!s->var) continue;
+        int d = moving_dimension(b, fn, s->var);
+        if (d < 0 || fn->slid[d] || fn->sched->bound[d].has || !is_pure_in(fn, d)) continue;
+        if (!rises(b, f, fn->full[d].lo, s->var) || !rises(b, f, fn->full[d].hi, s->var)) continue;
+        if (!repeats(b, fn, f, s, &map)) continue;
+        if (!any)
+            for (int k = 0; k < fn->func->rank; k++) fn->box[k] = fn->full[k];
+        slide(b, fn, f, s, d);
+        any = true;
+    }
+    return any;
+}
