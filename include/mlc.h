@@ -5,6 +5,7 @@
 #include <mlc/base.h>
 #include <mlc/expr.h>
 #include <mlc/func.h>
+#include <mlc/run.h>
 #include <mlc/runtime.h>
 #include <mlc/schedule.h>
 

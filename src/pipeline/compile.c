@@ -100,7 +100,7 @@ static void dump(Compile *c, const char *what, const char *text) {
 
 static const char *print_source(Compile *c, const Program *p, bool is_gcc) {
     StrBuf b;
-    CgOptions o = { .isa = c->options.isa, .is_gcc = is_gcc, .symbol = "mlc_kernel" };
+    CgOptions o = { .isa = c->options.isa, .is_gcc = is_gcc, .symbol = CODE_SYMBOL };
     sb_init(&b, &c->arena);
     cg_cpu(&b, p, &o);
     return b.at;
@@ -157,18 +157,17 @@ static void report(Compile *c, const mlc_module *m) {
 
 static void compile_code(Compile *c, mlc_module *m) {
     Options *o = &m->options;
-    Code *code = o->no_cache ? NULL : code_find(&m->arena, o, m->key, m->ext, m->n_ext, &m->meta, &c->times);
-    c->times.cached = code != NULL;
-    if (!code) {
+    bool found = !o->no_cache && code_find(&m->arena, o, m->key, &m->meta);
+    if (!found) {
         int n;
         pl_resolve(c);
         const Sym *const *param = meta_params_used(&c->arena, c->schedule, &n);
         meta_of_schedule(&m->arena, c->schedule, param, n, &m->meta);
         lower_both(c, m);
-        code = code_build(&m->arena, o, m->meta.source[DENSE], m->ext, m->n_ext, &c->times);
-        if (!o->no_cache) code_keep(&m->arena, o, m->key, &m->meta);
     }
-    atomic_store(&m->code[DENSE], code);
+    atomic_store(&m->code[DENSE], code_build(&m->arena, o, m->meta.source[DENSE], m->ext, m->n_ext, &c->times));
+    c->times.cached = found && c->times.cached;
+    if (!found && !o->no_cache) code_keep(&m->arena, o, m->key, &m->meta);
 }
 
 static void compile_snapshot(Compile *c, mlc_module *m) {

@@ -26,7 +26,7 @@ static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, cons
     const char *target = o && o->target ? o->target : "host";
     bool is_gcc;
     StrBuf code, header;
-    c->options.interpret = false;
+    c->options.interpret = c->options.native = false;
     c->options.isa = pl_isa(&c->fault, target, true);
     c->options.target = pl_isa_name(c->options.isa);
     code_compiler(&c->arena, &c->options, &is_gcc);

@@ -17,7 +17,7 @@ static void print_level(Compile *c, const char *level, StrBuf *out) {
     } else if (!strcmp(level, "c")) {
         bool is_gcc;
         code_compiler(&c->arena, &c->options, &is_gcc);
-        CgOptions o = { .isa = c->options.isa, .is_gcc = is_gcc, .symbol = "mlc_kernel" };
+        CgOptions o = { .isa = c->options.isa, .is_gcc = is_gcc, .symbol = CODE_SYMBOL };
         cg_cpu(out, pl_lower(c, true), &o);
     } else {
         fault_raise(&c->fault, ERR_LEVEL, NULL, level);

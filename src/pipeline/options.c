@@ -1,6 +1,8 @@
 /* options.c - every option with its default filled in, from the call, then the environment. */
 #include "pipeline/pipeline.h"
 
+#include "jit/jit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,32 +17,11 @@ const char *pl_isa_name(CpuIsa isa) {
     return isas[isa].name;
 }
 
-bool pl_host_runs(CpuIsa isa) {
-#if defined __x86_64__
-    switch (isa) {
-    case ISA_PLAIN: return true;
-    case ISA_SSE4: return __builtin_cpu_supports("sse4.2");
-    case ISA_AVX2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    case ISA_AVX512:
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("avx512cd");
-    }
-#endif
-    return isa == ISA_PLAIN;
-}
-
 CpuIsa pl_isa(Fault *f, const char *target, bool emit) {
-    if (!strcmp(target, "host")) {
-        if (emit) return ISA_AVX2;
-        CpuIsa best = ISA_PLAIN;
-        for (int i = 0; i < ISAS; i++)
-            if (pl_host_runs(isas[i].isa)) best = isas[i].isa;
-        return best;
-    }
+    if (!strcmp(target, "host")) return emit ? ISA_AVX2 : jit_host_isa();
     for (int i = 0; i < ISAS; i++) {
         if (strcmp(isas[i].name, target)) continue;
-        if (!emit && !pl_host_runs(isas[i].isa)) fault_raise(f, ERR_TARGET_HERE, NULL, target);
+        if (!emit && isas[i].isa > jit_host_isa()) fault_raise(f, ERR_TARGET_HERE, NULL, target);
         return isas[i].isa;
     }
     fault_raise(f, ERR_TARGET, NULL, target);
@@ -63,6 +44,7 @@ Options pl_options(Fault *f, const mlc_options *o) {
     if (r.opt < 1 || r.opt > 3) fault_raise(f, ERR_OPT_LEVEL, NULL, r.opt);
     r.interpret = !strcmp(target, "interpret");
     if (!r.interpret) r.isa = pl_isa(f, target, false);
+    r.native = !strcmp(target, "host");
     r.target = r.interpret ? "interpret" : pl_isa_name(r.isa);
     return r;
 }

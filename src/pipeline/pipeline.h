@@ -19,6 +19,7 @@ const char *pl_build_id(void);
 
 typedef struct {
     bool interpret, check, no_cache;
+    bool native;        /* the host itself: every instruction it has */
     CpuIsa isa;
     const char *target; /* the isa's name, or "interpret" */
     const char *cc, *cflags;
@@ -26,7 +27,6 @@ typedef struct {
 } Options;
 /* Raises into f where a field is wrong. */
 Options pl_options(Fault *f, const mlc_options *o);
-bool pl_host_runs(CpuIsa isa);
 const char *pl_isa_name(CpuIsa isa);
 /* `emit`: "host" is avx2, since the machine that will run it is unknown. */
 CpuIsa pl_isa(Fault *f, const char *target, bool emit);
@@ -69,6 +69,8 @@ void meta_take_values(Meta *m, mlc_ctx *ctx); /* what mlc_param_set gave so far 
 
 /* ---- code, built and loaded (code.c) ---- */
 
+#define CODE_SYMBOL "mlc_kernel"
+
 /* A C function that the program calls. */
 typedef struct {
     const char *name;
@@ -84,8 +86,8 @@ typedef struct {
 /* Builds `source` (or finds its object) and loads it; raises into a->fault. */
 Code *code_build(Arena *a, const Options *o, const char *source, const ExternFn *ext, int n_ext, mlc_times *t);
 void code_free(Code *c);
-/* The first level of the cache: key -> (metadata, object of the dense variant).  A miss gives NULL. */
-Code *code_find(Arena *a, const Options *o, const char *key, const ExternFn *ext, int n_ext, Meta *m, mlc_times *t);
+/* The first level of the cache: key -> metadata; false on a miss. */
+bool code_find(Arena *a, const Options *o, const char *key, Meta *m);
 void code_keep(Arena *a, const Options *o, const char *key, const Meta *m);
 /* Compiles to an object file at `path`, for ahead-of-time use. */
 void code_object(Arena *a, const Options *o, const char *source, const char *path, bool openmp);

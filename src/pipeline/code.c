@@ -1,0 +1,86 @@
+/* code.c - C source to a function that a module calls, and the first level of the cache.
+ *
+ * Under the key of a program lies its metadata, both C texts included; the object is found under the
+ * digest of its C.  So a program met before costs two files read, whichever variant a call needs. */
+#include "pipeline/pipeline.h"
+
+#include "jit/jit.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+static JitOptions jit_options(const Options *o) {
+    return (JitOptions){ .cc = o->cc, .flags = o->cflags, .opt = o->opt, .isa = o->isa, .native = o->native,
+                         .no_cache = o->no_cache };
+}
+
+const char *code_compiler(Arena *a, const Options *o, bool *is_gcc) {
+    JitOptions j = jit_options(o);
+    const JitCompiler *c = jit_compiler(a, &j);
+    *is_gcc = c->is_gcc;
+    return o->native ? arena_printf(a, "%s\n%s", c->identity, jit_host_features(a)) : c->identity;
+}
+
+/* Gives the object the addresses of the C functions it calls. */
+static bool bind_externs(Code *c, const char *source, const ExternFn *ext, int n, bool write) {
+    bool any = false;
+    for (int i = 0; i < n; i++) {
+        char name[256] = CODE_SYMBOL "_extern_";
+        if (strlen(ext[i].name) >= sizeof name - strlen(name)) continue;
+        strcat(name, ext[i].name);
+        if (!write) {
+            any = any || strstr(source, name);
+            continue;
+        }
+        void *slot = dlsym(c->handle, name);
+        if (slot) memcpy(slot, &ext[i].fn, sizeof ext[i].fn);
+    }
+    return any;
+}
+
+Code *code_build(Arena *a, const Options *o, const char *source, const ExternFn *ext, int n_ext, mlc_times *t) {
+    JitOptions j = jit_options(o);
+    JitTimes jt = { 0 };
+    Code *c = ARENA_NEW(a, Code);
+    bool fresh = bind_externs(c, source, ext, n_ext, false);
+    c->handle = jit_load(a, &j, source, fresh, &jt);
+    void *fn = dlsym(c->handle, CODE_SYMBOL);
+    if (!fn) {
+        jit_unload(c->handle);
+        BUG(a->fault, "the object lacks the kernel");
+    }
+    memcpy(&c->fn, &fn, sizeof fn);
+    c->text = dlsym(c->handle, CODE_SYMBOL "_text");
+    bind_externs(c, source, ext, n_ext, true);
+    t->build += jt.build_ms;
+    t->load += jt.load_ms;
+    t->cached = jt.cached;
+    return c;
+}
+
+void code_free(Code *c) {
+    if (c) jit_unload(c->handle);
+}
+
+bool code_find(Arena *a, const Options *o, const char *key, Meta *m) {
+    size_t n;
+    JitOptions j = jit_options(o);
+    const char *bytes = jit_blob_get(a, &j, key, &n);
+    return bytes && meta_read(a, bytes, n, m) && m->source[DENSE] && m->source[GENERAL];
+}
+
+void code_keep(Arena *a, const Options *o, const char *key, const Meta *m) {
+    JitOptions j = jit_options(o);
+    StrBuf b;
+    sb_init(&b, a);
+    meta_write(&b, m);
+    jit_blob_put(a, &j, key, b.at, b.n);
+}
+
+void code_object(Arena *a, const Options *o, const char *source, const char *path, bool openmp) {
+    JitOptions j = jit_options(o);
+    j.object = true;
+    j.openmp = openmp;
+    j.native = false;
+    jit_compile_to(a, &j, source, path);
+}
