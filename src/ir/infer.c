@@ -24,9 +24,10 @@ static const char *type_name(mlc_type t) {
 
 /* ---- poison ---- */
 
-static const Node *poison_node(Interner *I, int code, const char *message) {
-    uint64_t bits = (uint64_t)(uintptr_t)ir_text(I, message);
-    return ir_node(I, OP_POISON, MLC_VOID, bits, code, 0, NULL);
+/* aux is the code, negative where the message begins with a place in the user's source. */
+static const Node *poison_node(Interner *I, const mlc_error_info *info, bool placed) {
+    uint64_t bits = (uint64_t)(uintptr_t)ir_text(I, info->message);
+    return ir_node(I, OP_POISON, MLC_VOID, bits, placed ? -info->code : info->code, 0, NULL);
 }
 
 const Node *ir_poison(Interner *I, ErrCode code, const Place *place, ...) {
@@ -36,24 +37,28 @@ const Node *ir_poison(Interner *I, ErrCode code, const Place *place, ...) {
     fault_vnote(&own, code, place, ap);
     va_end(ap);
     if (!I->fault->info.code) I->fault->info = own.info;
-    return poison_node(I, (int)code, own.info.message);
+    return poison_node(I, &own.info, place && place->loc.file);
+}
+
+/* A fault with a poison's message. */
+static Fault fault_of(const Node *poison, const Place *place) {
+    Fault f = { 0 };
+    fault_note(&f, ERR_AT, place, poison->u.text);
+    f.info.code = poison->aux < 0 ? -poison->aux : poison->aux;
+    return f;
 }
 
 const Node *ir_poison_at(Interner *I, const Node *poison, const Place *place) {
-    Fault own = { 0 };
+    bool placed = poison->aux < 0;
+    Fault own = fault_of(poison, placed ? NULL : place);
     mlc_error_info *first = &I->fault->info;
-    fault_note(&own, ERR_AT, place, poison->u.text);
-    own.info.code = poison->aux;
-    bool same = first->code == poison->aux && !strcmp(first->message, poison->u.text);
+    bool same = first->code == own.info.code && !strcmp(first->message, poison->u.text);
     if (!first->code || same) *first = own.info;
-    return poison_node(I, poison->aux, own.info.message);
+    return placed ? poison : poison_node(I, &own.info, place && place->loc.file);
 }
 
 _Noreturn void ir_raise_poison(Fault *f, const Node *poison) {
-    if (!f->info.code) {
-        fault_note(f, ERR_AT, NULL, poison->u.text);
-        f->info.code = poison->aux;
-    }
+    if (!f->info.code) f->info = fault_of(poison, NULL).info;
     fault_jump(f);
 }
 
