@@ -1,4 +1,4 @@
-/* The float functions: special values of C23 Annex F, and errors on a sample (tools/math-errors.c measures
+/* The float functions: special values of C23 Annex F, and errors on a sample (tests/ir/math_errors.c measures
  * them all). */
 #include "eval.h"
 
@@ -141,16 +141,16 @@ typedef struct {
 
 static const Function functions[] = {
     { OP_EXP, expl, NULL, { 0.55, 0.52, 1.05, 1.2 } }, { OP_EXP2, exp2l, NULL, { 0.55, 0.52, 1.1, 1.2 } },
-    { OP_EXPM1, expm1l, NULL, { 0.51, 0.51, 1.6, 2.4 } }, { OP_LOG, logl, NULL, { 0.52, 0.51, 1.2, 1 } },
-    { OP_LOG2, log2l, NULL, { 0.52, 0.51, 1.4, 1.2 } }, { OP_LOG10, log10l, NULL, { 0.52, 0.51, 1.4, 1.2 } },
-    { OP_LOG1P, log1pl, NULL, { 0.51, 0.51, 1.8, 1.6 } }, { OP_RSQRT, rsqrt_l, NULL, { 0.51, 0.51, 1.5, 1.5 } },
+    { OP_EXPM1, expm1l, NULL, { 0.55, 0.52, 1.6, 2.4 } }, { OP_LOG, logl, NULL, { 0.55, 0.52, 1.2, 1 } },
+    { OP_LOG2, log2l, NULL, { 0.55, 0.52, 1.4, 1.2 } }, { OP_LOG10, log10l, NULL, { 0.55, 0.52, 1.4, 1.2 } },
+    { OP_LOG1P, log1pl, NULL, { 0.55, 0.52, 1.8, 1.6 } }, { OP_RSQRT, rsqrt_l, NULL, { 0.55, 0.52, 1.5, 1.5 } },
     { OP_SIN, sinl, NULL, { 0.55, 0.52, 1.6, 1.6 } }, { OP_COS, cosl, NULL, { 0.55, 0.52, 1.6, 1.6 } },
-    { OP_TAN, tanl, NULL, { 0.51, 0.51, 2, 3 } }, { OP_ASIN, asinl, NULL, { 0.51, 0.51, 1.6, 2.6 } },
-    { OP_ACOS, acosl, NULL, { 0.51, 0.51, 1.4, 1.6 } }, { OP_ATAN, atanl, NULL, { 0.51, 0.51, 1.5, 1.8 } },
-    { OP_SINH, sinhl, NULL, { 0.51, 0.51, 1.8, 1.8 } }, { OP_COSH, coshl, NULL, { 0.51, 0.51, 1.6, 1.6 } },
-    { OP_TANH, tanhl, NULL, { 0.52, 0.51, 1.5, 2.6 } }, { OP_ERF, erfl, NULL, { 0.51, 0.51, 1.4, 1.4 } },
+    { OP_TAN, tanl, NULL, { 0.55, 0.52, 2, 3 } }, { OP_ASIN, asinl, NULL, { 0.55, 0.52, 1.6, 2.6 } },
+    { OP_ACOS, acosl, NULL, { 0.55, 0.52, 1.4, 1.6 } }, { OP_ATAN, atanl, NULL, { 0.55, 0.52, 1.5, 1.8 } },
+    { OP_SINH, sinhl, NULL, { 0.55, 0.52, 1.8, 1.8 } }, { OP_COSH, coshl, NULL, { 0.55, 0.52, 1.6, 1.6 } },
+    { OP_TANH, tanhl, NULL, { 0.55, 0.52, 1.5, 2.6 } }, { OP_ERF, erfl, NULL, { 0.55, 0.52, 1.4, 1.4 } },
     { OP_SIGMOID, sigmoid_l, NULL, { 0.55, 0.52, 1.1, 2.2 } }, { OP_POW, NULL, powl, { 0.55, 0.52, 0.6, 1.4 } },
-    { OP_ATAN2, NULL, atan2l, { 0.51, 0.51, 1.8, 1.8 } }, { OP_HYPOT, NULL, hypotl, { 0.51, 0.51, 0.51, 1.2 } },
+    { OP_ATAN2, NULL, atan2l, { 0.55, 0.52, 1.8, 1.8 } }, { OP_HYPOT, NULL, hypotl, { 0.55, 0.52, 0.51, 1.2 } },
 };
 
 static double ulp_of(mlc_type t, long double ref) {
