@@ -31,7 +31,8 @@ void ir_visit(Arena *scratch, const Node *e, ir_visit_fn visit, void *user) {
     }
 }
 
-const Node *ir_rewrite(Interner *I, const Node *e, ir_rewrite_fn post, void *user) {
+/* `leaves`: only nodes that are leaves as they stand are given to post. */
+static const Node *rewrite(Interner *I, const Node *e, ir_rewrite_fn post, void *user, bool leaves) {
     PtrMap done;
     pm_init(&done, I->arena);
     Stack s = { 0 };
@@ -51,10 +52,15 @@ const Node *ir_rewrite(Interner *I, const Node *e, ir_rewrite_fn post, void *use
             changed |= kids[i] != old->kid[i];
         }
         const Node *now = changed ? ir_with_kids(I, old, kids) : old;
-        pm_put(&done, old, (void *)(uintptr_t)post(user, I, now));
+        if (!leaves || old->n == 0) now = post(user, I, now);
+        pm_put(&done, old, (void *)(uintptr_t)now);
         s.n--;
     }
     return pm_get(&done, e);
+}
+
+const Node *ir_rewrite(Interner *I, const Node *e, ir_rewrite_fn post, void *user) {
+    return rewrite(I, e, post, user, false);
 }
 
 static const Node *replace(void *user, Interner *I, const Node *e) {
@@ -63,8 +69,10 @@ static const Node *replace(void *user, Interner *I, const Node *e) {
     return to ? to : e;
 }
 
+/* A node that folds to a variable after its operands changed is that variable already: x + 1 with x - 1
+ * for x is x. */
 const Node *ir_substitute(Interner *I, const Node *e, const PtrMap *sym_to_node) {
-    return ir_rewrite(I, e, replace, (void *)(uintptr_t)sym_to_node);
+    return rewrite(I, e, replace, (void *)(uintptr_t)sym_to_node, true);
 }
 
 struct search {

@@ -24,7 +24,7 @@ static Interval lifetime(Build *b, const FuncNest *fn, int d) {
     Interval i = fn->computed[d];
     if (fn->store == fn->compute) return i;
     const Facts *f = low_facts(b, fn->store, fn->compute);
-    if (fn->slid[d]) i.lo = fn->full[d].lo; /* the first iteration starts there */
+    if (fn->slid[d]) i.lo = fn->wide[d].lo; /* the first iteration starts there */
     Interval all = { sim_bounds(b->ir, f, i.lo, NULL).lo, sim_bounds(b->ir, f, i.hi, NULL).hi };
     if (!all.lo || !all.hi) {
         Place place = sch_place(b->arena, fn->sched->store.line);

@@ -208,7 +208,7 @@ static void name_box(Build *b, FuncNest *fn, const Facts *f) {
             fault_raise(b->fault, ERR_AT_IN_VECTOR, &place, fn->func->name, s->dim->name);
         }
         int64_t size;
-        i->lo = name_end(b, fn, d, i->lo, "min", fn->slid[d] ? fn->full[d].lo : NULL);
+        i->lo = name_end(b, fn, d, i->lo, "min", fn->slid[d] ? fn->wide[d].lo : NULL);
         if (ir_is_int(length, &size)) i->hi = ir_add(b->ir, i->lo, ir_idx(b->ir, size - 1));
         else i->hi = name_end(b, fn, d, i->hi, "max", NULL);
     }

@@ -78,7 +78,8 @@ struct FuncNest {
     Scope *compute, *store;
     Storage *storage;
     Interval box[MAX_RANK];  /* at the compute scope */
-    Interval full[MAX_RANK]; /* ... before sliding, over loop variables and what is outside of the store scope */
+    Interval wide[MAX_RANK]; /* ... before sliding, where the store scope is outside of the compute scope */
+    Interval full[MAX_RANK]; /* wide, with every name bound between the two scopes put in place */
     const Scope *slid[MAX_RANK]; /* the loop that the dimension slides along, or NULL */
     int64_t most[MAX_RANK]; /* a constant that bounds the box's length, or 0 */
     Interval computed[MAX_RANK]; /* the box with rounded tails */

@@ -11,24 +11,37 @@
  * Then every point needed at v whose coordinate is at most the last one needed at v - 1 is there already. */
 #include "lower/nest.h"
 
-/* Every name bound between the store scope and the compute scope put in place, boxes as without sliding. */
-static void expansion(Build *b, const FuncNest *fn, PtrMap *map) {
+/* Two sets of names bound between the store scope and the compute scope, with what to put in their place:
+ * in `all` every one, which leaves loop variables to solve for; in `slid` only the starts of boxes that
+ * slide themselves, which become what they would be without.  Points of split dimensions keep their names
+ * there, and with the names their ranges. */
+typedef struct {
+    PtrMap all, slid;
+} Expansion;
+
+static void put(PtrMap *map, Interner *I, const Sym *sym, const Node *value) {
+    pm_put(map, sym, (void *)(uintptr_t)ir_substitute(I, value, map));
+}
+
+static void expansion(Build *b, const FuncNest *fn, Expansion *x) {
     const Scope **path = ARENA_ARRAY(b->arena, const Scope *, fn->compute->depth + 1);
     int n = 0;
-    pm_init(map, b->arena);
+    pm_init(&x->all, b->arena);
+    pm_init(&x->slid, b->arena);
     for (const Scope *s = fn->compute; s != fn->store; s = s->up) path[n++] = s;
     while (n--) {
         const Scope *s = path[n];
-        for (int i = 0; i < s->let.n; i++)
-            pm_put(map, s->let.at[i].sym, (void *)(uintptr_t)ir_substitute(b->ir, s->let.at[i].value, map));
+        for (int i = 0; i < s->let.n; i++) put(&x->all, b->ir, s->let.at[i].sym, s->let.at[i].value);
         for (int i = 0; i < s->box.n; i++) {
-            const Node *full = s->box.at[i].full ? s->box.at[i].full : s->box.at[i].value;
-            pm_put(map, s->box.at[i].sym, (void *)(uintptr_t)ir_substitute(b->ir, full, map));
+            const BoxLet *box = &s->box.at[i];
+            put(&x->all, b->ir, box->sym, box->full ? box->full : box->value);
+            if (box->full) put(&x->slid, b->ir, box->sym, box->full);
         }
     }
 }
 
-static void find_full(Build *b, FuncNest *fn, const Facts *f, const PtrMap *map) {
+/* fn->wide and, over loop variables alone, fn->full: the box without any sliding. */
+static void find_full(Build *b, FuncNest *fn, const Facts *f, const Expansion *x) {
     Interval box[MAX_RANK];
     for (int d = 0; d < fn->func->rank; d++) box[d] = fn->box[d];
     b->unslid = true;
@@ -36,8 +49,10 @@ static void find_full(Build *b, FuncNest *fn, const Facts *f, const PtrMap *map)
     low_cover_updates(b, fn, f);
     b->unslid = false;
     for (int d = 0; d < fn->func->rank; d++) {
-        fn->full[d].lo = sim_simplify(b->ir, f, ir_substitute(b->ir, fn->box[d].lo, map));
-        fn->full[d].hi = sim_simplify(b->ir, f, ir_substitute(b->ir, fn->box[d].hi, map));
+        fn->wide[d].lo = ir_substitute(b->ir, fn->box[d].lo, &x->slid);
+        fn->wide[d].hi = ir_substitute(b->ir, fn->box[d].hi, &x->slid);
+        fn->full[d].lo = sim_simplify(b->ir, f, ir_substitute(b->ir, fn->wide[d].lo, &x->all));
+        fn->full[d].hi = sim_simplify(b->ir, f, ir_substitute(b->ir, fn->wide[d].hi, &x->all));
         fn->box[d] = box[d];
     }
 }
@@ -101,23 +116,23 @@ static void slide(Build *b, FuncNest *fn, const Facts *f, const Scope *at, int d
     if (!sim_prove(I, f, ir_make2(I, OP_LE, lo, next))) next = ir_max(I, next, lo);
     const Node *later = ir_make1(I, OP_LIKELY, ir_make2(I, OP_LT, at->min, v));
     fn->slid[d] = at;
-    fn->box[d].lo = ir_make3(I, OP_SELECT, later, next, lo);
+    fn->box[d].lo = ir_make3(I, OP_SELECT, later, next, fn->wide[d].lo);
 }
 
 bool low_slide(Build *b, FuncNest *fn) {
     const Facts *f = low_facts(b, NULL, fn->compute);
-    PtrMap map;
+    Expansion x;
     bool any = false;
-    expansion(b, fn, &map);
-    find_full(b, fn, f, &map);
+    expansion(b, fn, &x);
+    find_full(b, fn, f, &x);
     for (const Scope *s = fn->compute; s != fn->store; s = s->up) {
         if (!s->var) continue;
         int d = moving_dimension(b, fn, s->var);
         if (d < 0 || fn->slid[d] || fn->sched->bound[d].has || !is_pure_in(fn, d)) continue;
         if (!rises(b, f, fn->full[d].lo, s->var) || !rises(b, f, fn->full[d].hi, s->var)) continue;
-        if (!repeats(b, fn, f, s, &map)) continue;
+        if (!repeats(b, fn, f, s, &x.all)) continue;
         if (!any)
-            for (int k = 0; k < fn->func->rank; k++) fn->box[k] = fn->full[k];
+            for (int k = 0; k < fn->func->rank; k++) fn->box[k] = fn->wide[k];
         slide(b, fn, f, s, d);
         any = true;
     }
