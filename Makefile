@@ -87,7 +87,7 @@ $(BUILD)/mlc_tests: $(TEST_OBJ) $(BUILD)/libmlc_all.a
 # their .mk files append to TEST_DEPS.
 test: $(BUILD)/mlc_tests $(BUILD)/mlc
 	$(Q)$(MAKE) --no-print-directory $(if $(SUITE),,$(TEST_DEPS)) BUILD=$(BUILD)
-	$(Q)MLC=$(BUILD)/mlc MLC_BUILD=$(BUILD) $(TEST_ENV) $(TEST_WRAP) $(BUILD)/mlc_tests $(SUITE)
+	$(Q)MLC=$(BUILD)/mlc MLC_BUILD=$(BUILD) MLC_CACHE=$(BUILD)/cache $(TEST_ENV) $(TEST_WRAP) $(BUILD)/mlc_tests $(SUITE)
 
 # Generated code is compiled with the same sanitizers: MLC_CFLAGS reaches the run-time compiler.
 SAN_ENV = ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
