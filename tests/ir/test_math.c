@@ -207,6 +207,8 @@ START_TEST(large_angles) {
         { OP_SIN, MLC_F64, 0x1.fffffffffffffp1023, 0.004961954789184062 }, { OP_SIN, MLC_F64, 16777217, 0 },
         { OP_SIN, MLC_F32, 0x1.fffffep127, -0.5218765 }, { OP_COS, MLC_F32, 0x1.fffffep127, 0.85302103 },
         { OP_SIN, MLC_F32, -131073, 0 }, { OP_TAN, MLC_F32, 131073, 0 }, { OP_COS, MLC_F32, 16367173.0 * 0x1p72, 0 },
+        { OP_COS, MLC_F64, 0x1.921fb54442d18p0, 6.123233995736766e-17 }, { OP_SIN, MLC_F64, 0x1.921fb54442d18p1, 0 },
+        { OP_TAN, MLC_F64, 0x1.921fb54442d18p20, 0 }, { OP_COS, MLC_F32, 0x1.921fb6p0, -4.371139e-8 }, { OP_SIN, MLC_F32, 0x1.921fb6p16, 0 },
     };
     World w;
     world_open(&w);
@@ -222,6 +224,64 @@ START_TEST(large_angles) {
 }
 END_TEST
 
+/* Best approximations of multiples of pi/2 m 2^e: what is left is as small as it gets. */
+START_TEST(angles_next_to_multiples) {
+    static const double x64[] = {
+        0x1.61a3db8c8d129p+1023, 0x1.b1c15d78e7c7cp+1017, 0x1.7f6a4d2df7d7fp+1003, 0x1.3cd06d91bde34p+980, 0x1.ea17c46d23a3cp+959,
+        0x1.0332fe835389ap+911, 0x1.6ac5b262ca1ffp+849, 0x1.1b21e01142fb4p+752, 0x1.6bf5d7abaf7c8p+561, 0x1.715b33a0d143ep+384,
+        0x1.51856420e8c52p+251, 0x1.b930d680374c2p+151, 0x1.e0664dbedfec5p+82, 0x1.56a4aa740a5a7p+53, 0x1.9eb7148f354d6p+21,
+        0x1.b951f1572eba5p+23, 0x1.9eb7148f354d6p+20, 0x1.67e57cdd4dc54p+15,
+    };
+    static const double x32[] = {
+        0x1.7b9b4p+126, 0x1.b08c4ap+113, 0x1.f37c8ap+95, 0x1.13093p+76, 0x1.206ap+48, 0x1.1ffa28p+31, 0x1.4ac55cp+22, 0x1.9a48dep+17,
+        0x1.9a48dep+16, 0x1.9a48dep+15,
+    };
+    static const struct {
+        Op op;
+        long double (*ref)(long double);
+        double bound[2];
+    } f[] = { { OP_SIN, sinl, { 1.6, 1.6 } }, { OP_COS, cosl, { 1.6, 1.6 } }, { OP_TAN, tanl, { 2, 4 } } };
+    World w;
+    world_open(&w);
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 2; k++) {
+            mlc_type t = k ? MLC_F64 : MLC_F32;
+            Program *p = derived(&w, f[i].op, 1, &t);
+            size_t n = k ? sizeof x64 / sizeof *x64 : sizeof x32 / sizeof *x32;
+            for (size_t j = 0; j < 2 * n; j++) {
+                double x = (k ? x64 : x32)[j / 2];
+                Value in = of_f(j & 1 ? -x : x);
+                long double ref = f[i].ref((long double)in.f);
+                double e = (double)fabsl((long double)eval(p, &in).f - ref) / ulp_of(t, ref);
+                ck_assert_msg(e < f[i].bound[k], "%s(%a): %g ulp", ir_ops[f[i].op].name, in.f, e);
+            }
+        }
+    world_close(&w);
+}
+END_TEST
+
+/* Every carry and every bit of the table matters for some argument: many, half of them near the greatest. */
+START_TEST(large_angles_sampled) {
+    World w;
+    world_open(&w);
+    static const mlc_type types[] = { MLC_F32, MLC_F64 };
+    for (int k = 0; k < 2; k++) {
+        mlc_type t = types[k];
+        Program *p = derived(&w, OP_SIN, 1, &t);
+        uint64_t s = 12345;
+        for (int i = 0; i < 6000; i++) {
+            int e2, top = t == MLC_F32 ? 128 : 1024;
+            double m = frexp(sample(t, &s, 1), &e2);
+            Value in = of_f(ldexp(m, top - i % (i & 1 ? 20 : top - 30)));
+            long double ref = sinl((long double)in.f);
+            double e = (double)fabsl((long double)eval(p, &in).f - ref) / ulp_of(t, ref);
+            ck_assert_msg(e < 1.6, "sin(%a): %g ulp", in.f, e);
+        }
+    }
+    world_close(&w);
+}
+END_TEST
+
 Suite *math_suite(void) {
     Suite *s = suite_create("math");
     TCase *c = tcase_create("math");
@@ -230,6 +290,8 @@ Suite *math_suite(void) {
     tcase_add_test(c, ends_of_the_range);
     tcase_add_test(c, errors_are_bounded);
     tcase_add_test(c, large_angles);
+    tcase_add_test(c, angles_next_to_multiples);
+    tcase_add_test(c, large_angles_sampled);
     suite_add_tcase(s, c);
     return s;
 }
