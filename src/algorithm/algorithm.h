@@ -77,6 +77,7 @@ struct mlc_ctx {
     void *log_user;
     StrMap vars;                 /* name -> Sym (SYM_VAR) */
     StrMap names;                /* name -> Named */
+    StrMap vals;                 /* name -> mlc_expr, from mlc_val; made on first use */
     VEC(Func *) funcs;           /* in order of creation, inputs included */
     VEC(Sym *) params;
     VEC(RDom *) rdoms;
@@ -139,6 +140,8 @@ const Node *alg_elem(Interner *I, const Node *access, int i, const Place *place)
 int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal, mlc_loc loc);
 /* The inline reduction of e over r, as the access that stands for it (reduce.c). */
 const Node *alg_reduce(mlc_ctx *ctx, mlc_reduction kind, RDom *r, const Node *e, mlc_loc loc);
+/* Logs what in a new definition is legal but probably not meant (warn.c). */
+void alg_warn(const Func *f, const Def *def, const Place *place);
 /* An as-written expression with variables (Sym -> Node) replaced: no folding. */
 const Node *alg_replace(Interner *I, const Node *written, const PtrMap *sym_to_node);
 /* An mlc_expr as a node of ctx; *literal: it takes its neighbour's type. */

@@ -334,5 +334,6 @@ int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const
         return -1;
     }
     keep(&d, def);
+    alg_warn(f, def, &d.place);
     return f->def.n - 1;
 }

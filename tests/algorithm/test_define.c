@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static mlc_ctx *ctx;
@@ -276,6 +277,28 @@ START_TEST(reductions) {
 }
 END_TEST
 
+static char logged[300];
+
+static void log_line(void *user, const char *line) {
+    const char *place = strstr(line, ".c:");
+    ck_assert_ptr_null(user);
+    snprintf(logged, sizeof logged, "%s", place ? strstr(place, ": ") + 2 : line);
+}
+
+START_TEST(warnings) {
+    mlc_ctx_log(ctx, log_line, NULL);
+    mlc_def_add(mlc_at(f, x), mlc_bf16(mlc_at(fl, x, k.x)));
+    ck_assert_str_eq(logged, "define f: warning: f rounds to bf16 at every step of this reduction; accumulate in an f32 Func");
+    mlc_func g = mlc_func_new(ctx, "g"), h = mlc_func_new(ctx, "h");
+    logged[0] = 0;
+    mlc_def(mlc_at(g, x), mlc_div(mlc_at(fl, x, 0), 4)); /* 1/4 is exact */
+    ck_assert_str_eq(logged, "");
+    mlc_def(mlc_at(h, x), mlc_div(mlc_at(fl, x, 0), 3));
+    ck_assert_str_eq(logged, "define h: warning: / 3 divides at every point, since 1/c is not exact; write * (1 / 3) where that will do");
+    ERROR_IS("");
+}
+END_TEST
+
 START_TEST(random_places) {
     mlc_random_u32(ctx, 3); /* elsewhere: does not count */
     mlc_func g = mlc_func_new(ctx, "g");
@@ -342,6 +365,7 @@ Suite *define_suite(void) {
     tcase_add_loop_test(t, wrong_definitions, 0, sizeof wrongs / sizeof *wrongs);
     tcase_add_test(t, domains);
     tcase_add_test(t, reductions);
+    tcase_add_test(t, warnings);
     tcase_add_test(t, random_places);
     tcase_add_test(t, order);
     suite_add_tcase(s, t);
