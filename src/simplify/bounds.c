@@ -130,7 +130,8 @@ static Interval divide(Sim *s, const Node *e, Interval a, int depth) {
 
 static Interval modulo(Sim *s, const Node *e, Interval a, Interval b) {
     Interval i = { ir_idx(s->I, 0), NULL };
-    if (range_of(s, e->kid[1]).lo >= 1 && b.hi) i.hi = ir_sub(s->I, b.hi, ir_idx(s->I, 1));
+    if (range_of(s, e->kid[1]).lo >= 0 && b.hi) /* x % 0 is 0 */
+        i.hi = ir_sub(s->I, ir_max(s->I, b.hi, ir_idx(s->I, 1)), ir_idx(s->I, 1));
     else i.hi = constant(s, e).hi;
     if (range_of(s, e->kid[0]).lo >= 0 && a.hi) i.hi = i.hi ? ir_min(s->I, i.hi, a.hi) : a.hi;
     return i;

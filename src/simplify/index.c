@@ -154,6 +154,12 @@ const Node *step_index(Sim *s, const Node *e) {
     int64_t c;
     if (e->op == OP_DIV && ir_is_int(e->kid[1], &c) && c > 0) return quotient(s, lin_of(s, e->kid[0]), c);
     if (e->op == OP_MOD && ir_is_int(e->kid[1], &c) && c > 0) return remainder_of(s, lin_of(s, e->kid[0]), c);
+    if ((e->op == OP_DIV || e->op == OP_MOD) && ir_is_int(e->kid[1], &c) && c < 0 && c != INT64_MIN) {
+        const Lin *x = lin_of(s, e->kid[0]); /* Euclid: x / -c is -(x / c), x % -c is x % c */
+        if (e->op == OP_MOD) return remainder_of(s, x, -c);
+        const Lin *q = lin_scale(s, lin_of(s, quotient(s, x, -c)), -1);
+        return q ? lin_node(s, q) : e;
+    }
     if (e->op == OP_DIV || e->op == OP_MOD) return e;
     return lin_node(s, joined(s, lin_of(s, e)));
 }

@@ -7,8 +7,16 @@
 
 #include <string.h>
 
+/* While something is being proven, forms are needed for a moment only: they go to the scratch block. */
 static Lin *lin_new(Sim *s, int n) {
-    return arena_alloc(s->arena, sizeof(Lin) + sizeof(Term) * (size_t)n);
+    size_t size = sizeof(Lin) + sizeof(Term) * (size_t)n;
+    Scratch *t = s->scratch;
+    if (!t || t->used + size > SCRATCH_SIZE) return arena_alloc(s->arena, size);
+    Lin *l = (Lin *)(void *)(t->at + t->used);
+    t->used += size;
+    l->c = 0;
+    l->n = 0;
+    return l;
 }
 
 const Lin *lin_const(Sim *s, int64_t c) {

@@ -123,7 +123,12 @@ bool prove_nonneg(Sim *s, const Lin *d) {
     Info *i = sim_info(s, lin_node(s, d));
     if (i->nonneg == NONNEG_UNASKED) {
         int fuel = 32;
+        Scratch *outer = s->scratch;
+        s->scratch = sim_scratch(s->I);
+        size_t mark = s->scratch->used;
         i->nonneg = nonneg(s, d, &fuel) ? NONNEG_YES : NONNEG_NO;
+        s->scratch->used = mark;
+        s->scratch = outer;
     }
     return i->nonneg == NONNEG_YES;
 }

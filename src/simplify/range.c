@@ -274,8 +274,13 @@ static Range range_cast(Sim *s, const Node *e) {
     if (ty_is_float(of)) return range_from_real(t, real_of(s, from));
     Range r = sim_info(s, from)->range;
     if (t == MLC_BOOL) return r.lo > 0 || r.hi < 0 ? (Range){ 1, 1 } : (Range){ 0, 1 };
-    if (t == MLC_INDEX) return of == MLC_U64 && r.hi == PINF ? range_type(t) : r;
-    Range all = range_type(t);
+    Range all = range_type(t), had = range_type(of);
+    if (t == MLC_INDEX && of == MLC_U64 && r.hi == PINF) return all;
+    if (t == MLC_INDEX) { /* the bare end of a 32- or 64-bit type counts as none, also in sums */
+        if (ty_bits(of) >= 32 && r.lo == had.lo && r.lo < 0) r.lo = NINF;
+        if (ty_bits(of) >= 32 && r.hi == had.hi) r.hi = PINF;
+        return r;
+    }
     if (r.lo < all.lo || r.hi > all.hi) return all;
     /* An unbounded end lies outside of what the type can hold unless the types are alike. */
     return unbounded(r) && !(ty_bits(t) == 64 && (of == t || (of == MLC_INDEX && t == MLC_I64))) ? all : r;

@@ -50,9 +50,18 @@ static const Node *parsed(Interner *I, Algebra algebra, const char *text) {
     return yes || !strcmp(text, "false") ? ir_bool(I, yes) : pattern(I, algebra, text);
 }
 
+static Rules *shared(Interner *I) {
+    if (!I->rules) I->rules = ARENA_NEW(I->arena, Rules);
+    return I->rules;
+}
+
+Scratch *sim_scratch(Interner *I) {
+    return &shared(I)->scratch;
+}
+
 const Rules *sim_rules(Interner *I) {
-    if (I->rules) return I->rules;
-    Rules *r = ARENA_NEW(I->arena, Rules);
+    Rules *r = shared(I);
+    if (r->at) return r;
     r->n = ROWS;
     r->at = ARENA_ARRAY(I->arena, Rule, ROWS);
     for (int op = 0; op < OP_COUNT; op++) r->first[op] = -1;
@@ -66,7 +75,6 @@ const Rules *sim_rules(Interner *I) {
         row->next = r->first[row->left->op];
         r->first[row->left->op] = i;
     }
-    I->rules = r;
     return r;
 }
 

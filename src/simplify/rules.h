@@ -15,7 +15,8 @@ typedef struct {
 
 typedef struct {
     int n, first[OP_COUNT];
-    Rule *at;
+    Rule *at;       /* NULL until parsed */
+    Scratch scratch;
 } Rules;
 
 const Rules *sim_rules(Interner *I);

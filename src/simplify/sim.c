@@ -53,6 +53,8 @@ Info *sim_info(Sim *s, const Node *e) {
  * at all operands again each time is what makes it need no second table. */
 void sim_walk(Sim *s, const Node *e, SimDone done, SimFill fill) {
     int base = s->stack.n;
+    Scratch *scratch = s->scratch;
+    s->scratch = NULL; /* tables outlive the proof that asks */
     VEC_PUSH(s->arena, &s->stack, e);
     while (s->stack.n > base) {
         const Node *top = s->stack.at[s->stack.n - 1];
@@ -67,6 +69,7 @@ void sim_walk(Sim *s, const Node *e, SimDone done, SimFill fill) {
         }
         if (ready) s->stack.n--;
     }
+    s->scratch = scratch;
 }
 
 /* ---- entry points ---- */

@@ -67,6 +67,13 @@ typedef struct {
     int depth;
 } Bound;
 
+/* Memory for what a proof needs until it has ended. */
+enum { SCRATCH_SIZE = 1 << 16 };
+typedef struct {
+    size_t used;
+    _Alignas(16) unsigned char at[SCRATCH_SIZE];
+} Scratch;
+
 struct Sim {
     Interner *I;
     Arena *arena;
@@ -76,6 +83,7 @@ struct Sim {
     VEC(const Node *) truth;
     int depth;              /* of the deepest variable */
     const Sym *open;        /* the variable being solved for: bounds leave it and what is outside */
+    Scratch *scratch;       /* while proving: for linear forms that nothing keeps */
     bool expand;            /* linear forms multiply products of sums out */
     int target;             /* depth of the variable being eliminated */
     const Node *why;        /* the first subexpression without a bound */
@@ -123,6 +131,7 @@ const Lin *bound_lin(Sim *s, const Lin *a, int depth, bool upper);
 Interval bound_node(Sim *s, const Node *e, int depth);
 
 /* prove.c */
+Scratch *sim_scratch(Interner *I); /* rules.c: one an Interner */
 bool prove_nonneg(Sim *s, const Lin *d);       /* d >= 0 */
 bool prove(Sim *s, const Node *cond);
 /* cond as 0 <= d over the indices; NULL where it is not a comparison < or <= of indices. */

@@ -22,6 +22,7 @@ static const Node *step(Sim *s, const Node *e) {
     if (e->op == OP_VAR) {
         const Bound *b = sim_find(s, e->u.sym);
         if (b && b->f->replace) return simple(s, b->f->range.lo);
+        if (e->type == MLC_BOOL) return step_logic(s, e);
     }
     const Node *now = constant(s, e);
     if (now != e) return now;
@@ -41,6 +42,17 @@ static const Node *step(Sim *s, const Node *e) {
     return now != e ? now : step_rules(s, e);
 }
 
+/* The node with other operands, through the builders even where they are the same: it may have been
+ * made without. */
+static const Node *rebuilt(Sim *s, const Node *e, const Node *const *kids) {
+    Op op = (Op)e->op;
+    bool built = ir_ops[op].cls == CLASS_PRIM && ir_ops[op].rule != RULE_OWN && op != OP_CAST && op != OP_REINTERPRET;
+    if (built && e->n == 1) return ir_make1(s->I, op, kids[0]);
+    if (built && e->n == 2) return ir_make2(s->I, op, kids[0], kids[1]);
+    if (built && e->n == 3) return ir_make3(s->I, op, kids[0], kids[1], kids[2]);
+    return op == OP_CAST ? ir_cast(s->I, (mlc_type)e->type, kids[0]) : ir_with_kids(s->I, e, kids);
+}
+
 static bool simple_done(const Sim *s, const Info *i) {
     (void)s;
     return i->simple;
@@ -50,7 +62,7 @@ static void simple_fill(Sim *s, const Node *e, Info *i) {
     const Node *small[8];
     const Node **kids = e->n <= 8 ? small : ARENA_ARRAY(s->arena, const Node *, e->n);
     for (int k = 0; k < e->n; k++) kids[k] = sim_info(s, e->kid[k])->simple;
-    const Node *now = ir_with_kids(s->I, e, kids);
+    const Node *now = rebuilt(s, e, kids);
     i->acts = e->op == OP_PRINT || e->op == OP_REQUIRE;
     for (int k = 0; k < e->n; k++) i->acts |= sim_info(s, e->kid[k])->acts;
     if (!i->acts && (ir_ops[e->op].cls == CLASS_PRIM || e->op == OP_VAR)) {
