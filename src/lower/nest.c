@@ -281,7 +281,11 @@ static NestLet *bind(Nesting *n, Scope *at, const char *name, const Node *value,
 static void check_nested_round(Nesting *n, const Split *s, const Piece *inner) {
     int64_t covered;
     if (ir_is_int(inner->covered, &covered) && covered <= s->factor) return;
-    Place place = sch_place(n->b->arena, s->line);
+    const StageSched *sched = n->st->sched;
+    const PlanLine *line = s->line;
+    for (int i = 0; i < sched->split.n; i++) /* the later split of the piece is to blame */
+        if (n->tail[i] == MLC_TAIL_ROUND && !strcmp(sched->split.at[i].old, s->inner)) line = sched->split.at[i].line;
+    Place place = sch_place(n->b->arena, line);
     fault_raise(n->b->fault, ERR_TAIL_NESTED, &place, s->inner, (long long)s->factor);
 }
 
