@@ -124,6 +124,16 @@ START_TEST(hostile_pairs) {
                 for (int x = 0; x < HOSTILE; x++)
                     for (int y = 0; y < HOSTILE; y++) check_pair(op, &k, t2, p, a[x], b[y]);
             }
+    for (int i = 0; i < BINARIES; i++) {
+        if (widens(binaries[i]) || binaries[i] == OP_ABSD) continue; /* of indices: on i32 */
+        mlc_type t = MLC_INDEX;
+        Kind k = kind_of(t);
+        Value a[HOSTILE];
+        hostile_values(t, a);
+        Program *p = derived(&w, binaries[i], 2, (mlc_type[]){ t, t });
+        ck_assert_int_eq(p->type, t);
+        for (int x = 0; x < HOSTILE * HOSTILE; x++) check_pair(binaries[i], &k, t, p, a[x / HOSTILE], a[x % HOSTILE]);
+    }
     world_close(&w);
 }
 END_TEST
@@ -178,6 +188,10 @@ START_TEST(products_shifted) {
                                              (long long)got.i, (long long)want);
                         }
             }
+    Program *p = derived(&w, OP_MUL_SHR, 3, (mlc_type[]){ MLC_INDEX, MLC_INDEX, MLC_U8 });
+    ck_assert_int_eq(p->type, MLC_INDEX);
+    ck_assert_int_eq(eval(p, (Value[]){ of_i(INT64_MAX), of_i(-6), of_i(2) }).i, INT64_MIN);
+    ck_assert_int_eq(eval(p, (Value[]){ of_i(INT64_MAX), of_i(-6), of_i(3) }).i, -6917529027641081856);
     world_close(&w);
 }
 END_TEST
