@@ -70,6 +70,56 @@ const Node *low_length(Build *b, const Facts *f, Interval i) {
     return sim_simplify(b->ir, f, ir_add(b->ir, ir_sub(b->ir, i.hi, i.lo), ir_idx(b->ir, 1)));
 }
 
+/* ---- where ---- */
+
+/* The predicates that must all hold, taken apart. */
+typedef VEC(const Node *) Conditions;
+
+static void conditions(Build *b, const StageNest *st, Conditions *all) {
+    Conditions todo = { 0 };
+    for (int i = 0; i < st->n_where; i++) VEC_PUSH(b->arena, &todo, st->where[i]);
+    while (todo.n) {
+        const Node *c = todo.at[--todo.n];
+        if (c->op == OP_LAND) {
+            VEC_PUSH(b->arena, &todo, c->kid[0]);
+            VEC_PUSH(b->arena, &todo, c->kid[1]);
+        } else {
+            VEC_PUSH(b->arena, all, c);
+        }
+    }
+}
+
+static Interval narrowed(Build *b, const Facts *f, const Conditions *all, const Sym *v, Interval range) {
+    Interner *I = b->ir;
+    for (int i = 0; i < all->n; i++) {
+        bool ok = false;
+        if (!ir_uses(b->arena, all->at[i], v)) continue;
+        Interval in = sim_solve_outer(I, f, all->at[i], v, &ok);
+        if (ok && in.lo) range.lo = range.lo ? sim_simplify(I, b->base, ir_max(I, range.lo, in.lo)) : in.lo;
+        if (ok && in.hi) range.hi = range.hi ? sim_simplify(I, b->base, ir_min(I, range.hi, in.hi)) : in.hi;
+    }
+    return range;
+}
+
+/* The same chain of facts, each variable's range cut to where the stage's predicates may hold: what reads
+ * at no other point.  Solving leaves the variables outside of the solved one. */
+static const Facts *with_where(Build *b, const StageNest *st, const Facts *full) {
+    if (!st->n_where) return full;
+    Conditions all = { 0 };
+    VEC(const Facts *) chain = { 0 };
+    conditions(b, st, &all);
+    for (const Facts *f = full; f != b->base; f = f->up) VEC_PUSH(b->arena, &chain, f);
+    const Facts *now = b->base;
+    while (chain.n) {
+        const Facts *old = chain.at[--chain.n];
+        Facts *f = arena_copy(b->arena, old, sizeof *old);
+        f->up = now;
+        if (f->var) f->range = narrowed(b, full, &all, f->var, f->range);
+        now = f;
+    }
+    return now;
+}
+
 /* ---- what readers need ---- */
 
 /* Ranges declared for the data of inputs, which may stand in indices. */
@@ -146,7 +196,7 @@ void low_required(Build *b, Func *f, const Scope *at, Interval *box) {
     for (int d = 0; d < f->rank; d++) box[d] = (Interval){ NULL, NULL };
     for (int u = 0; uses && u < uses->n; u++) {
         const StageNest *st = uses->at[u];
-        const Facts *facts = data_facts(b, low_facts(b, at, st->leaf), st);
+        const Facts *facts = data_facts(b, with_where(b, st, low_facts(b, at, st->leaf)), st);
         const Read *read = find_read(st, f);
         PtrMap seen[MAX_RANK];
         for (int d = 0; d < f->rank; d++) pm_init(&seen[d], b->arena);
@@ -173,7 +223,7 @@ static const Facts *update_facts(Build *b, const FuncNest *fn, const StageNest *
         last = ir_sub(b->ir, ir_add(b->ir, min, def->rdom->extent[i]), ir_idx(b->ir, 1));
         f = with_range(b, f, def->rdom->var[i], (Interval){ min, last });
     }
-    return data_facts(b, f, st);
+    return data_facts(b, with_where(b, st, f), st);
 }
 
 static bool widen(Build *b, FuncNest *fn, const StageNest *st, const Facts *outer, const Facts *f, int d,

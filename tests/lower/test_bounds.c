@@ -99,6 +99,24 @@ START_TEST(clamped_index) {
 }
 END_TEST
 
+/* No point that `where` excludes is read: a triangle, a diagonal band, a part chosen by the Var. */
+START_TEST(where_narrows) {
+    Func *in = input("in", MLC_I32, 2, 10, 10, 0, 0);
+    RDom *r = rdom("r", 2, 20, 20);
+    const Node *rx = ir_var(I, r->var[0]), *ry = ir_var(I, r->var[1]);
+    const Node *p = _i == 0 ? ir_make2(I, OP_LT, ir_add(I, rx, ry), idx(10))
+                  : _i == 1 ? ir_make2(I, OP_LAND, ir_make2(I, OP_LE, rx, ry), ir_make2(I, OP_LT, ry, idx(10)))
+                            : ir_make2(I, OP_LAND, ir_make2(I, OP_LT, rx, x), ir_make2(I, OP_LT, ry, idx(9)));
+    VEC_PUSH(&K.arena, &r->where, p);
+    VEC_PUSH(&K.arena, &r->where_canon, p);
+    Func *s = pure("s", 1, i32(0));
+    add_def(s, r, x, NULL, ir_add(I, ir_mul(I, at1(s, x), i32(3)), at2(in, rx, ry)));
+    check_same(s, 11, 1, 0, 0);
+    line(s, 1, SPLIT("r.x", "ro", "ri", 4, MLC_TAIL_GUARD));
+    check_same(s, 7, 1, 0, 0);
+}
+END_TEST
+
 START_TEST(unbounded) {
     Func *in = input("in", MLC_I32, 1, 5, 1, 0, 0), *t = pure("t", 1, ir_cast(I, MLC_I32, x));
     Func *out = pure("out", 1, at1(t, ir_cast(I, MLC_INDEX, at1(in, x))));
@@ -152,6 +170,7 @@ Suite *bounds_suite(void) {
     tcase_add_loop_test(t, reduction, 0, 6);
     tcase_add_loop_test(t, inlined_in_a_vector, 0, 2);
     tcase_add_loop_test(t, clamped_index, 0, 2);
+    tcase_add_loop_test(t, where_narrows, 0, 3);
     tcase_add_test(t, unbounded);
     tcase_add_test(t, bound_holds);
     tcase_add_test(t, long_chain);
