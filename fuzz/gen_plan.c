@@ -94,7 +94,7 @@ static void split(Plan *p, Nest *n, bool pure) {
     if (old.used) return;
     Loop in = { .rvar = old.rvar, .extent = factor }, out = { .rvar = old.rvar };
     snprintf(out.name, sizeof out.name, "o%d", p->g->next_name);
-    snprintf(in.name, sizeof in.name, "i%d", p->g->next_name++);
+    snprintf(in.name, sizeof in.name, "n%d", p->g->next_name++);
     begin(p, "split");
     gen_put(p->g, "%s, %s, %s, %d, .tail = %s)", old.name, out.name, in.name, factor, tail(p, pure && !old.rvar));
     memmove(&n->loop[i + 2], &n->loop[i + 1], sizeof *n->loop * (size_t)(n->n - i - 1));

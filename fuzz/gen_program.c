@@ -233,12 +233,13 @@ static void left_side(Gen *g, const GenFunc *f, const char *const *at) {
     gen_put(g, ")");
 }
 
-static void update(Gen *g, GenFunc *f, int number) {
+/* `last`: the output, whose buffer has just the points asked for, is written nowhere else. */
+static void update(Gen *g, GenFunc *f, int number, bool last) {
     char rdom[8], rx[2][16], lhs[64] = "", at[GEN_MAX_RANK][24];
     const char *coord[GEN_MAX_RANK];
     snprintf(rdom, sizeof rdom, "r%d", g->next_name++);
     int dims = gen_below(g, 4) ? 1 : 2, kind = gen_below(g, 6);
-    bool scan = kind == 4 && f->elems == 1, scatter = kind == 5 && f->elems == 1 && is_int(f->type[0]), no_rdom = kind == 0;
+    bool scan = !last && kind == 4 && f->elems == 1, scatter = !last && kind == 5 && f->elems == 1 && is_int(f->type[0]), no_rdom = kind == 0;
     if (no_rdom) dims = 0;
     if (scan) dims = 1;
     if (dims) {
@@ -273,19 +274,18 @@ static void update(Gen *g, GenFunc *f, int number) {
         expr(g, &s, f->type[0], 2);
         gen_count(g, "scan");
     } else if (scatter) {
-        s.self = NULL;
-        gen_put(g, "%s(", f->name);
-        for (int d = 0; d < f->rank; d++) {
-            if (d) gen_put(g, ", ");
-            if (d != along) gen_put(g, "%s", var_name[d]);
-            else gen_put(g, "clamp(index("), expr(g, &s, "u8", 1), gen_put(g, "), 0, 6)");
-        }
-        gen_put(g, ") += ");
         /* the scattered dimension has no Var of its own in this stage */
         Scope t = { .n_funcs = g->n_funcs };
         for (int d = 0; d < f->rank; d++)
             if (d != along) t.coord[t.n++] = var_name[d];
         for (int i = 0; i < dims && t.n < 4; i++) t.coord[t.n++] = rx[i];
+        gen_put(g, "%s(", f->name);
+        for (int d = 0; d < f->rank; d++) {
+            if (d) gen_put(g, ", ");
+            if (d != along) gen_put(g, "%s", var_name[d]);
+            else gen_put(g, "clamp(index("), expr(g, &t, "u8", 1), gen_put(g, "), 0, 6)");
+        }
+        gen_put(g, ") += ");
         expr(g, &t, f->type[0], 1);
         gen_count(g, "scatter");
     } else {
@@ -296,9 +296,13 @@ static void update(Gen *g, GenFunc *f, int number) {
         left_side(g, f, coord);
         gen_put(g, " %s ", op);
         if (f->elems > 1) gen_put(g, "{");
+        /* a plain overwrite of every point is refused: the old value is read */
+        bool reads = *op == '=';
         for (int e = 0; e < f->elems; e++) {
             if (e) gen_put(g, ", ");
+            if (reads) gen_put(g, "select(%s(%s)%s == %s, ", f->name, lhs, f->elems > 1 ? (e ? "[1]" : "[0]") : "", is_bool(f->type[e]) ? "true" : "1");
             expr(g, &s, f->type[e], 2);
+            if (reads) gen_put(g, ", "), expr(g, &s, f->type[e], 1), gen_put(g, ")");
         }
         if (f->elems > 1) gen_put(g, "}");
     }
@@ -321,7 +325,7 @@ static void define(Gen *g, bool last) {
     }
     gen_put(g, "%s;\n", f.elems > 1 ? "}" : "");
     f.updates = gen_below(g, 3) ? 0 : 1 + gen_below(g, 2);
-    for (int i = 0; i < f.updates; i++) update(g, &f, i);
+    for (int i = 0; i < f.updates; i++) update(g, &f, i, last);
     f.reduction = f.updates > 0;
     g->func[g->n_funcs++] = f;
     if (!last) return;

@@ -17,6 +17,7 @@
 #include <mlc/run.h>
 #include <mlc/text.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS = 2, IN_MIN = -24, IN_EXTENT = 72, IN_EXTENT_3 = 52 };
+enum { WORKERS = 2, IN_MIN = -24, IN_EXTENT = 72 };
 
 /* Shared between the parent and its workers. */
 typedef struct {
@@ -84,6 +85,12 @@ static mlc_buffer *make(mlc_type type, int rank, const int64_t *min, const int64
     return b;
 }
 
+static size_t bytes_of(const mlc_buffer *b) {
+    size_t n = mlc_type_size(b->type);
+    for (int d = 0; d < b->rank; d++) n *= (size_t)b->dim[d].extent;
+    return n;
+}
+
 static bool same(const mlc_buffer *a, const mlc_buffer *b, char *where, size_t size) {
     int64_t n = 1;
     for (int d = 0; d < a->rank; d++) n *= a->dim[d].extent;
@@ -123,7 +130,10 @@ static void run_loops(Case *c) {
         ir_interner_init(&ir, &arena, &c->ctx->ir);
         Schedule *s = sch_resolve(&ir, c->plan, &c->out.f, 1);
         Program *p = low_lower(&arena, &ir, s, &(LowerOptions){ .name = "out", .dense = true, .verify = true });
-        low_interpret(&arena, p, c->b, NULL, shared->seed[me]);
+        mlc_buffer *b[GEN_MAX_FUNCS + 1];
+        for (int i = 0; i < p->external.n; i++)
+            b[i] = p->external.at[i]->is_output ? c->b[c->n - 1] : p->external.at[i]->func->bound;
+        low_interpret(&arena, p, b, NULL, shared->seed[me]);
         FAULT_END(&fault, barrier);
     }
     int code = fault.info.code;
@@ -144,8 +154,13 @@ static void run_compiled(Case *c) {
     char what[96];
     snprintf(what, sizeof what, "%s %s -O%d", o.cc, o.target, o.opt);
     if (m) {
-        memset(c->b[c->n - 1]->data, 0xee, 1);
-        mlc_run(m, c->n, c->b, 0, NULL, &error);
+        memset(c->b[c->n - 1]->data, 0xee, bytes_of(c->b[c->n - 1]));
+        mlc_buffer *b[GEN_MAX_FUNCS + 1];
+        mlc_slot_info slot;
+        int n = mlc_module_slots(m);
+        for (int i = 0; i < n && mlc_module_slot(m, i, &slot); i++)
+            b[i] = slot.is_output ? c->b[c->n - 1] : mlc_find_func(c->ctx, slot.name).f->bound;
+        mlc_run(m, n, b, 0, NULL, &error);
     }
     if (error.code && !is_late(error.code)) failure(what, error.message);
     else if (!error.code && !same(c->expected, c->b[c->n - 1], c->detail, sizeof c->detail)) failure(what, c->detail);
@@ -163,18 +178,19 @@ static bool read_case(Case *c, const char *text) {
         return false;
     }
     c->out = mlc_program_output(p, 0);
-    c->plan = mlc_program_plan(p, "p");
-    char *printed = mlc_program_print(p);
-    if (printed) {
-        mlc_ctx *again = mlc_ctx_new();
-        mlc_program *q = mlc_program_parse(again, printed, "printed");
-        char *twice = q ? mlc_program_print(q) : NULL;
-        if (!twice) failure("what was printed does not parse", mlc_error(again));
-        else if (strcmp(printed, twice)) failure("print, parse, print differ", "");
-        free(twice);
-        mlc_ctx_free(again);
+    c->plan = mlc_program_find_plan(p, "p");
+    const char *printed = mlc_program_print(c->ctx, 1, &c->out, 1, &c->plan), *twice = NULL;
+    mlc_ctx *again = mlc_ctx_new();
+    mlc_program *q = printed ? mlc_program_parse(again, printed, "printed") : NULL;
+    if (q) {
+        mlc_func out = mlc_program_output(q, 0);
+        mlc_plan *plan = mlc_program_find_plan(q, "p");
+        twice = mlc_program_print(again, 1, &out, 1, &plan);
     }
-    free(printed);
+    if (!printed) failure("does not print", mlc_error(c->ctx));
+    else if (!twice) failure("what was printed does not parse", mlc_error(again));
+    else if (strcmp(printed, twice)) failure("print, parse, print differ", "");
+    mlc_ctx_free(again);
     return true;
 }
 
@@ -205,10 +221,10 @@ static void run_case(Case *c) {
     c->n = 0;
     for (int i = 0; i < gen.n_inputs; i++) {
         const GenFunc *f = &gen.func[i];
-        int64_t e = f->rank == 3 ? IN_EXTENT_3 : IN_EXTENT, extent[3] = { e, e, e };
+        int64_t extent[3] = { IN_EXTENT, IN_EXTENT, IN_EXTENT };
         mlc_buffer *b = make(ty_from_name(f->type[0]), f->rank, min, extent);
         fill(b, shared->seed[me] + (uint64_t)i);
-        mlc_bind(mlc_program_input(c->ctx, f->name), b);
+        mlc_bind(mlc_find_func(c->ctx, f->name), b);
         c->b[c->n++] = b;
     }
     const GenFunc *f = &gen.func[gen.n_funcs - 1];

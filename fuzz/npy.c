@@ -1,0 +1,9 @@
+/* npy.c - libFuzzer: no NPY file, however broken, does more than fail with a message. */
+#include "file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    char why[WHY];
+    mlc_buffer_free(npy_decode(data, n, why));
+    return 0;
+}
