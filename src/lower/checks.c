@@ -97,12 +97,27 @@ static void check_input(Build *b, const Storage *t, Required *r) {
     }
 }
 
+/* The boxes of root by what they are made of: shapes of outputs and params alone. */
+static void expand_required(Build *b, Required *r) {
+    PtrMap map;
+    pm_init(&map, b->arena);
+    for (int i = 0; i < b->root->box.n; i++) {
+        const BoxLet *let = &b->root->box.at[i];
+        pm_put(&map, let->sym, (void *)(uintptr_t)ir_substitute(b->ir, let->value, &map));
+    }
+    for (int d = 0; map.n && d < r->input->rank && r->dim[d].lo; d++) {
+        r->dim[d].lo = ir_substitute(b->ir, r->dim[d].lo, &map);
+        r->dim[d].hi = ir_substitute(b->ir, r->dim[d].hi, &map);
+    }
+}
+
 void low_entry_checks(Build *b) {
     Program *p = b->program;
     Required *all = ARENA_ARRAY(b->arena, Required, p->external.n + 1);
     int n = 0;
     for (int i = 0; i < p->external.n; i++)
         if (p->external.at[i]->is_input) check_input(b, p->external.at[i], &all[n++]);
+    for (int i = 0; i < n; i++) expand_required(b, &all[i]);
     p->required = all;
     p->n_required = n;
 }

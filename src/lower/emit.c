@@ -61,6 +61,10 @@ static Stmt *emit_scope(Build *b, Scope *s) {
         }
         if (item->stored && body) body = st_alloc(a, item->fn->storage, body);
     }
+    if (!s->up) { /* what the caller's buffers must hold, before any work, over the boxes of root */
+        Stmt *both[2] = { st_block(a, b->check.n, b->check.at), body };
+        body = st_block(a, 2, both);
+    }
     if (!body) return NULL;
     for (int i = s->box.n - 1; i >= 0; i--) body = st_let(a, s->box.at[i].sym, s->box.at[i].value, body);
     for (int i = s->guard.n - 1; i >= 0; i--) {
@@ -89,9 +93,7 @@ static const Node *some_work(Build *b) {
 }
 
 Stmt *low_emit(Build *b) {
-    Stmt *body = emit_scope(b, b->root), *checks = st_block(b->arena, b->check.n, b->check.at);
-    Stmt *both[2] = { checks, body };
-    Stmt *all = st_block(b->arena, 2, both);
+    Stmt *all = emit_scope(b, b->root);
     const Node *cond = some_work(b);
     if (!all || ir_is(cond, 1)) return all;
     all = st_if(b->arena, cond, all, NULL);
