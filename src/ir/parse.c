@@ -36,15 +36,15 @@ static void enter(Parser *P) {
 
 /* ---- operators ---- */
 
-static bool all_constant(int n, const Parsed *kid) {
+static bool all_numbers(int n, const Parsed *kid) {
     for (int i = 0; i < n; i++)
-        if (kid[i].e->op != OP_CONST) return false;
+        if (!kid[i].literal) return false;
     return n > 0;
 }
 
-/* An operator on constants alone is the constant that it gives. */
+/* An operator on plain numbers alone is the number that it gives. */
 static const Node *folded(Parser *P, const Node *e, int n, const Parsed *kid) {
-    if (!P->env || !P->env->fold || !all_constant(n, kid)) return e;
+    if (!P->env || !P->env->fold || !all_numbers(n, kid)) return e;
     return ir_parse_check(P, P->env->fold(P->env->user, e));
 }
 
@@ -52,15 +52,13 @@ static Parsed typed(Parser *P, const Token *at, Op op, int n, const Parsed *kid)
     Place place = place_of(P, at);
     const Node *small[4], **e = n <= 4 ? small : ARENA_ARRAY(P->I->arena, const Node *, n);
     uint32_t literal = 0;
-    bool all = n > 0;
     for (int i = 0; i < n; i++) {
         e[i] = kid[i].e;
         if (kid[i].literal && i < 32) literal |= UINT32_C(1) << i;
-        all &= kid[i].literal;
     }
     const Node *typed_node = ir_parse_check(P, ir_typed(P->I, op, &place, n, e, literal));
     const Node *r = folded(P, typed_node, n, kid);
-    return (Parsed){ r, all && r != typed_node };
+    return (Parsed){ r, r != typed_node };
 }
 
 static Op find_op(const char *text, bool infix, int arity) {
@@ -222,6 +220,11 @@ static Args arguments(Parser *P) {
     return a;
 }
 
+/* An operand that may have any type, but must have one. */
+static const Node *a_value(Parser *P, Parsed p, const Place *place) {
+    return ir_parse_check(P, ir_coerce(P->I, p.e, p.literal, type_of(p.e), place));
+}
+
 /* require(cond, value, "message"). */
 static Parsed require_call(Parser *P, const Token *at) {
     Parsed cond = ir_parse_expr(P);
@@ -231,18 +234,19 @@ static Parsed require_call(Parser *P, const Token *at) {
     const char *message = ir_text(P->I, lex_string(&P->lex, "the message of require, a string"));
     lex_expect(&P->lex, ")");
     Place place = place_of(P, at);
-    const Node *c = ir_parse_check(P, ir_coerce(P->I, cond.e, cond.literal, MLC_BOOL, &place)), *kids[2] = { c, v.e };
+    const Node *c = ir_parse_check(P, ir_coerce(P->I, cond.e, cond.literal, MLC_BOOL, &place)), *kids[2] = { c, a_value(P, v, &place) };
     return value(ir_node(P->I, OP_REQUIRE, type_of(v.e), (uint64_t)(uintptr_t)message, 0, 2, kids));
 }
 
 /* print("label", value, more ...). */
-static Parsed print_call(Parser *P) {
+static Parsed print_call(Parser *P, const Token *at) {
     const char *label = ir_text(P->I, lex_string(&P->lex, "the label of print, a string"));
     lex_expect(&P->lex, ",");
     Args a = arguments(P);
     if (!a.n) lex_unexpected(&P->lex, "a value to print");
     const Node **kids = ARENA_ARRAY(P->I->arena, const Node *, a.n);
-    for (int i = 0; i < a.n; i++) kids[i] = a.at[i].e;
+    Place place = place_of(P, at);
+    for (int i = 0; i < a.n; i++) kids[i] = a_value(P, a.at[i], &place);
     return value(ir_node(P->I, OP_PRINT, type_of(kids[0]), (uint64_t)(uintptr_t)label, 0, a.n, kids));
 }
 
@@ -278,7 +282,9 @@ static Parsed call(Parser *P, const Token *at) {
     const char *s = at->text;
     if (at->quoted) return env_call(P, at, arguments(P));
     if (!strcmp(s, "require")) return require_call(P, at);
-    if (!strcmp(s, "print")) return print_call(P);
+    if (!strcmp(s, "print")) return print_call(P, at);
+    Parsed special;
+    if (P->env && P->env->special && P->env->special(P->env->user, P, at, &special)) return special;
     if (!strcmp(s, "type_min") || !strcmp(s, "type_max")) return type_end(P, s[6] == 'a');
     Args a = arguments(P);
     Op op;

@@ -9,6 +9,8 @@
 
 enum { PARSE_MAX_DEPTH = 500 };
 
+typedef struct Parser Parser;
+
 typedef struct {
     const Node *e;
     bool literal; /* a number that takes its neighbour's type */
@@ -20,9 +22,11 @@ typedef struct {
     bool (*name)(void *user, const Place *place, const char *name, Parsed *r);
     /* name(arg ...), and [element] behind it, -1: none. */
     bool (*call)(void *user, const Place *place, const char *name, int n, const Parsed *arg, int element, Parsed *r);
+    /* A call with a grammar of its own: the current token stands behind `name(`; passes the `)` and more. */
+    bool (*special)(void *user, Parser *P, const Token *at, Parsed *r);
     /* The names that would have been known, for a hint. */
     const char *const *(*names)(void *user, int *n);
-    /* The constant that an operator on constants is, as the C front door folds it; NULL: nothing folds. */
+    /* The constant that an operator on plain numbers is, as the C front door folds it; NULL: nothing folds. */
     const Node *(*fold)(void *user, const Node *e);
 } ParseEnv;
 
@@ -31,7 +35,7 @@ typedef struct {
     const Node *e;
 } ParseLocal;
 
-typedef struct {
+struct Parser {
     Lexer lex;
     Interner *I;
     const ParseEnv *env;
@@ -40,7 +44,7 @@ typedef struct {
     VEC(ParseLocal) local;  /* names of the blocks around, innermost last */
     int place_line;         /* the line that place_file was made for */
     const char *place_file;
-} Parser;
+};
 
 void ir_parser_init(Parser *P, Interner *I, const ParseEnv *env, const char *text, size_t n, const char *file, int line);
 /* One expression from the current token on; errors are raised. */

@@ -54,11 +54,14 @@ static void print_float(StrBuf *out, mlc_type t, double v) {
     sb_printf(out, "%s%s", s, whole ? ".0" : "");
 }
 
+void ir_print_number(StrBuf *out, mlc_type t, Value v) {
+    if (ty_is_float(t)) print_float(out, t, v.f);
+    else if (t == MLC_U64) sb_printf(out, "%llu", (unsigned long long)v.i);
+    else sb_printf(out, "%lld", (long long)v.i);
+}
+
 static void print_digits(StrBuf *out, const Node *e) {
-    mlc_type t = type_of(e);
-    if (ty_is_float(t)) print_float(out, t, e->u.f);
-    else if (t == MLC_U64) sb_printf(out, "%llu", (unsigned long long)e->u.bits);
-    else sb_printf(out, "%lld", (long long)e->u.i);
+    ir_print_number(out, type_of(e), ir_value(e));
 }
 
 /* The types that a number alone has. */
@@ -118,6 +121,7 @@ static Number number_at(const Node *e, int i) {
     if (e->op == OP_ACCESS || e->op == OP_LOAD) return type_of(c) == MLC_INDEX ? PLAIN : TYPED;
     if (e->op == OP_IPOW && i == 1) return PLAIN;
     if (ir_ops[e->op].rule == RULE_CAST) return ALONE;
+    if (e->op == OP_REQUIRE || e->op == OP_PRINT || (e->op == OP_RANDOM && i == 0)) return is_natural(c) ? PLAIN : TYPED;
     if (ir_ops[e->op].rule == RULE_SHIFT && i == 1 && e->kid[0]->op != OP_CONST)
         return type_of(e->kid[0]) == MLC_INDEX ? (type_of(c) == MLC_INDEX ? PLAIN : TYPED) : is_natural(c) ? PLAIN : TYPED;
     return unifies(e, i, &from, &to) ? among(c, to - from, e->kid + from) : TYPED;
@@ -204,7 +208,7 @@ static void print_load(Printer *p, const Node *e) {
 
 static void print_random(Printer *p, const Node *e) {
     sb_printf(p->out, "random_%s(", mlc_type_name(type_of(e)));
-    print(p, e->kid[0], 0, TYPED);
+    print(p, e->kid[0], 0, number_at(e, 0));
     if (e->n == 1) {
         sb_printf(p->out, ", %d)", e->aux);
     } else {
@@ -225,9 +229,9 @@ static void print_call(Printer *p, const Node *e) {
     case OP_SELECT: print_select(p, e); return;
     case OP_REQUIRE:
         sb_puts(out, "require(");
-        print(p, e->kid[0], 0, TYPED);
+        print(p, e->kid[0], 0, number_at(e, 0));
         sb_puts(out, ", ");
-        print(p, e->kid[1], 0, TYPED);
+        print(p, e->kid[1], 0, number_at(e, 1));
         sb_puts(out, ", ");
         print_string(out, e->u.text);
         sb_puts(out, ")");

@@ -1,0 +1,26 @@
+/* text.h - programs as text, in and out (docs/language.md).  Plans are of the floor above, which parses
+ * the statements that this one does not know. */
+#ifndef ALG_TEXT_H
+#define ALG_TEXT_H
+
+#include "algorithm/algorithm.h"
+#include "ir/parse.h"
+
+typedef struct TextParser {
+    Parser P;
+    ParseEnv env;
+    mlc_ctx *ctx;
+    bool left;            /* inside a left side: unknown names are new Vars */
+    VEC(Func *) outputs;
+    /* A statement that begins with an unknown keyword and a name; false: not known there either. */
+    bool (*other)(void *user, struct TextParser *t);
+    void *user;
+} TextParser;
+
+/* Each raises into ctx->fault.  The text and the file's name are kept by the caller, for as long as the ctx. */
+void alg_text_init(TextParser *t, mlc_ctx *ctx, const char *text, size_t n, const char *file, int line);
+void alg_text_statements(TextParser *t); /* up to the end of the text */
+/* An array of the names that a Func, an input ... has, for hints. */
+const char *const *alg_known_names(mlc_ctx *ctx, int *n);
+
+#endif

@@ -1,0 +1,207 @@
+/* Plans as text and as values: every directive, tail and option round-trips; C macros print the text that
+ * says the same; errors with their whole message. */
+#include "schedule/schedule.h"
+
+#include <mlc/text.h>
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+static mlc_ctx *world(void) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    bool ok = mlc_let(ctx, input in: f32[2]; rdom k(0, 3); rdom r(0, 3; 0, 5);
+                      bx(x, y) = in(x, y) * 2; by(x, y) = bx(x, y); by(x, y) += bx(x, k); by(x, y) += bx(r.x, r.y));
+    ck_assert_msg(ok, "%s", mlc_error(ctx));
+    return ctx;
+}
+
+START_TEST(rows) {
+    static const struct {
+        const char *text, *printed; /* NULL: the same and ";\n" */
+    } row[] = {
+        { "by: split(x, xo, xi, 8)", NULL },
+        { "by: split(x, xo, xi, 8, .tail = auto)", "by: split(x, xo, xi, 8);\n" },
+        { "by: split(x, xo, xi, 8, .tail = guard)", NULL },
+        { "by: split(x, xo, xi, 8, .tail = shift)", NULL },
+        { "by: split(x, xo, xi, 8, .tail = round)", NULL },
+        { "by: fuse(x, y, xy)", NULL },
+        { "by: tile(x, y, xo, yo, xi, yi, 32, 8, .tail = round)", NULL },
+        { "by: reorder(y)", NULL },
+        { "by: reorder(y, x, yo, xo, a, b, c, d)", NULL },
+        { "by: serial(y), parallel(x), parallel(y, 4), vectorize(x), vectorize(x, 8, .tail = guard), unroll(x), unroll(x, 2)", NULL },
+        { "by: vectorize(x, .tail = guard)", NULL },
+        { "bx: compute_root(), compute_inline(), store_root()", NULL },
+        { "bx: compute_at(by, xo), store_at(by.u0, k)", NULL },
+        { "bx: compute_at(by.pure, xo)", NULL },
+        { "by: bound(x, -3, 16), estimate(y, 0, 1080)", NULL },
+        { "by.u0: parallel(x); by.u1: reorder(x, r.x, r.y)", "by.u0: parallel(x);\nby.u1: reorder(x, r.x, r.y);\n" },
+        { "by.pure: parallel(y);", "by: parallel(y);\n" },
+        { ";; by: parallel(y);; bx: compute_root(); by: vectorize(x)", "by: parallel(y);\nbx: compute_root();\nby: vectorize(x);\n" },
+        { "by : parallel ( y ) , /* c */ vectorize(x) // end", "by: parallel(y), vectorize(x);\n" },
+        { "", "" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        mlc_ctx *ctx = world();
+        mlc_plan *p = mlc_plan_new(ctx), *q = mlc_plan_new(ctx);
+        ck_assert_msg(mlc_plan_parse(p, row[i].text, NULL), "%s: %s", row[i].text, mlc_error(ctx));
+        char expected[512];
+        snprintf(expected, sizeof expected, row[i].printed ? "%s" : "%s;\n", row[i].printed ? row[i].printed : row[i].text);
+        ck_assert_str_eq(mlc_plan_print(p), expected);
+        ck_assert_msg(mlc_plan_parse(q, mlc_plan_print(p), NULL), "%s", mlc_error(ctx));
+        ck_assert_str_eq(mlc_plan_print(q), expected);
+        mlc_ctx_free(ctx);
+    }
+}
+END_TEST
+
+/* Every row's own example parses, and prints as it is. */
+START_TEST(examples) {
+    mlc_ctx *ctx = world();
+    ck_assert(mlc_let(ctx, out(x, y) = 1));
+    for (int i = 0; i < MLC_DIRECTIVE_COUNT; i++) {
+        const DirectiveInfo *d = &sch_directives[i];
+        char line[256], expected[256];
+        ck_assert_msg(d->name && d->shape && d->doc && d->doc[0], "row %d of directives.def is missing", i);
+        snprintf(line, sizeof line, "by: %s", d->example);
+        snprintf(expected, sizeof expected, "by: %s;\n", d->example);
+        mlc_plan *p = mlc_plan_new(ctx);
+        ck_assert_msg(mlc_plan_parse(p, line, NULL), "%s: %s", line, mlc_error(ctx));
+        ck_assert_str_eq(mlc_plan_print(p), expected);
+        mlc_directive got;
+        ck_assert(mlc_plan_get(p, 0, NULL, &got) && (int)got.kind == i);
+    }
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+START_TEST(macros) {
+    mlc_ctx *ctx = world();
+    MLC_VARS(ctx, x, y, xo, yo, xi, yi, xy);
+    mlc_func by = mlc_find_func(ctx, "by"), bx = mlc_find_func(ctx, "bx");
+    mlc_schedule(by, mlc_tile(x, y, xo, yo, xi, yi, 32, 8, .tail = MLC_TAIL_GUARD), mlc_vectorize(xi, 8), mlc_parallel(yo),
+                 mlc_split(x, xo, xi, 4), mlc_fuse(x, y, xy), mlc_reorder(y, x), mlc_serial(x),
+                 mlc_unroll(y, .tail = MLC_TAIL_SHIFT), mlc_bound(x, 0, 3), mlc_estimate(y, -1, 9));
+    mlc_schedule(mlc_update(by, 0), mlc_parallel(y, 2));
+    mlc_schedule(bx, mlc_compute_at(by, yo), mlc_store_at(mlc_update(by, 0), y), mlc_compute_root(), mlc_compute_inline(), mlc_store_root());
+    ck_assert_str_eq(mlc_error(ctx), "");
+    mlc_plan *plan = mlc_plan_default(ctx);
+    const char *expected =
+        "by: tile(x, y, xo, yo, xi, yi, 32, 8, .tail = guard), vectorize(xi, 8), parallel(yo), split(x, xo, xi, 4), "
+        "fuse(x, y, xy), reorder(y, x), serial(x), unroll(y, .tail = shift), bound(x, 0, 3), estimate(y, -1, 9);\n"
+        "by.u0: parallel(y, 2);\n"
+        "bx: compute_at(by, yo), store_at(by.u0, y), compute_root(), compute_inline(), store_root();\n";
+    ck_assert_str_eq(mlc_plan_print(plan), expected);
+    ck_assert_int_eq(mlc_plan_size(plan), 16);
+    mlc_plan *copy = mlc_plan_new(ctx);
+    ck_assert(mlc_plan_parse(copy, expected, NULL));
+    for (int i = 0; i < 16; i++) { /* the same values, but for their places */
+        mlc_directive a, b;
+        mlc_stage s, t;
+        ck_assert(mlc_plan_get(plan, i, &s, &a) && mlc_plan_get(copy, i, &t, &b));
+        ck_assert(s.f == t.f && s.stage == t.stage && a.kind == b.kind && a.n == b.n && a.tail == b.tail && a.at.f == b.at.f);
+        ck_assert(a.at_stage == b.at_stage && !memcmp(a.k, b.k, sizeof a.k));
+        for (int v = 0; v < 8; v++) ck_assert(a.v[v].sym == b.v[v].sym);
+        ck_assert(a.loc.line > 0 && strstr(a.loc.file, "test_plan_text.c"));
+    }
+    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 15 && !mlc_plan_drop(copy, 15) && !mlc_plan_get(copy, 15, NULL, NULL));
+    Arena a = { 0 };
+    arena_init(&a, NULL, &ctx->fault);
+    Place place = sch_place(&a, &plan->line.at[10]);
+    ck_assert_str_eq(place.object, "schedule by.u0");
+    ck_assert_str_eq(place.directive, "parallel(y, 2)");
+    arena_free(&a);
+    mlc_plan_free(plan);
+    ck_assert_int_eq(mlc_plan_size(mlc_plan_default(ctx)), 0);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+START_TEST(text_errors) {
+    static const struct {
+        const char *text, *message;
+    } row[] = {
+        { "bz: compute_root()", "plan:1:1: there is no Func 'bz' (did you mean 'bx'?); define it before the plan" },
+        { "blurred: compute_root()", "plan:1:1: there is no Func 'blurred'; define it before the plan" },
+        { "bx: compute_rot()", "plan:1:5: there is no directive 'compute_rot' (did you mean 'compute_root'?); docs/directives.md lists them" },
+        { "bx: compute_at(bw, y)", "plan:1:16: there is no Func 'bw' (did you mean 'bx'?); define it before the plan" },
+        { "bx.v0: parallel(y)", "plan:1:1: 'bx.v0' names no stage; write C for the pure definition, C.u0, C.u1 .. for updates" },
+        { "bx.u: parallel(y)", "plan:1:1: 'bx.u' names no stage; write C for the pure definition, C.u0, C.u1 .. for updates" },
+        { "by: split(x, xo, xi, 8, .tail = grd)", "plan:1:33: there is no tail 'grd'; use auto, guard, shift or round" },
+        { "by: split(x, xo, xi, 8, .tail = gard)", "plan:1:33: there is no tail 'gard' (did you mean 'guard'?); use auto, guard, shift or round" },
+        { "by: split(x, xo, xi, 8, .tile = guard)", "plan:1:26: split has no option .tile; it takes .tail" },
+        { "by: fuse(x, y, z, .tail = guard)", "plan:1:20: fuse has no option .tail; it takes no option" },
+        { "by: split(x, xo, xi, 0)", "plan:1:23: the size 0 is out of range; give 1 or more" },
+        { "by: split(x, xo, xi, n)", "plan:1:22: expected a size of 1 or more, found 'n'; see docs/language.md" },
+        { "by: split(x, xo, xi)", "plan:1:20: expected ',', found ')'; see docs/language.md" },
+        { "by: serial(x, y)", "plan:1:15: expected '.', found 'y'; see docs/language.md" },
+        { "by: reorder(k.q)", "plan:1:13: 'k.q' is no RVar and cannot name a loop; use letters, digits and _" },
+        { "by: reorder()", "plan:1:13: expected the name of a loop, found ')'; see docs/language.md" },
+        { "by: reorder(a, b, c, d, e, f, g, h, i)", "plan:1:37: expected at most 8 loops, found 'i'; see docs/language.md" },
+        { "by: parallel(y)\nbx: compute_root()", "plan:2:1: expected ';', found 'bx'; see docs/language.md" },
+        { "by parallel(y)", "plan:1:4: expected ':', found 'parallel'; see docs/language.md" },
+        { "by: bound(x, 0, 99999999999999999999)", "plan:1:17: '99999999999999999999' does not fit 64 bits; write a float or a smaller number" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        mlc_ctx *ctx = world();
+        mlc_plan *p = mlc_plan_new(ctx);
+        ck_assert(mlc_plan_parse(p, "bx: compute_root()", NULL));
+        ck_assert_msg(!mlc_plan_parse(p, row[i].text, NULL), "%s is accepted", row[i].text);
+        char message[1024];
+        snprintf(message, sizeof message, "%s", mlc_error(ctx));
+        message[strcspn(message, "\n")] = 0;
+        ck_assert_str_eq(message, row[i].message);
+        ck_assert_int_eq(mlc_plan_size(p), 1); /* all lines or none */
+        mlc_ctx_free(ctx);
+    }
+}
+END_TEST
+
+START_TEST(value_errors) {
+    mlc_ctx *ctx = world(), *other = world();
+    MLC_VARS(ctx, x);
+    mlc_func by = mlc_find_func(ctx, "by"), none = { NULL };
+    mlc_plan *p = mlc_plan_new(ctx);
+    mlc_var v[9] = { x, x, x, x, x, x, x, x, x }, empty = { ctx, NULL };
+    const struct {
+        mlc_stage s;
+        mlc_directive d;
+        const char *message;
+    } row[] = {
+        { { NULL, 0 }, mlc_place_of(MLC_COMPUTE_ROOT, (mlc_loc){ "a.c", 3 }),
+          "a.c:3: schedule: the Func or the stage has no value; make it with mlc_func_new or mlc_update" },
+        { { by.f, 0 }, { .kind = (mlc_directive_kind)99 }, "schedule: 99 is no kind of directive; use the macros of mlc/schedule.h" },
+        { { by.f, 0 }, mlc_at_of(MLC_COMPUTE_AT, mlc_any_stage(none), x, (mlc_loc){ "a.c", 3 }),
+          "a.c:3: schedule by: compute_at(?, x): the Func or the stage has no value; make it with mlc_func_new or mlc_update" },
+        { { by.f, 0 }, mlc_at_of(MLC_COMPUTE_AT, mlc_any_stage(mlc_find_func(other, "by")), x, (mlc_loc){ "a.c", 3 }),
+          "a.c:3: schedule by: compute_at(by, x): operands come from two contexts; make them all with one" },
+        { { by.f, 0 }, mlc_reorder_of(9, v, (mlc_loc){ "a.c", 3 }), "a.c:3: schedule by: reorder(x, x, x, x, x, x, x, x): 9 loops are reordered; name 1 to 8" },
+        { { by.f, 0 }, mlc_fuse_of(x, empty, x, (mlc_loc){ "a.c", 3 }),
+          "a.c:3: schedule by: fuse(x, ?, x): loop 2 has no value; make its Var with mlc_var_new" },
+        { { by.f, 1 }, mlc_split_of((struct mlc_split_args){ { "a.c", 3 }, x, x, x, 8, (mlc_tail)7 }),
+          "a.c:3: schedule by.u0: split(x, x, x, 8): 7 is no tail; give one of MLC_TAIL_AUTO, GUARD, SHIFT, ROUND" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        mlc_error_clear(ctx);
+        ck_assert(!mlc_plan_append(p, row[i].s, 1, &row[i].d));
+        ck_assert_str_eq(mlc_error(ctx), row[i].message);
+        ck_assert_int_eq(mlc_plan_size(p), 0);
+    }
+    ck_assert(!mlc_plan_new(NULL) && !mlc_plan_default(NULL) && !mlc_plan_parse(NULL, "", NULL) && !mlc_plan_print(NULL));
+    mlc_ctx_free(other);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+Suite *plan_text_suite(void);
+Suite *plan_text_suite(void) {
+    Suite *s = suite_create("plan_text");
+    TCase *t = tcase_create("plans");
+    tcase_add_test(t, rows);
+    tcase_add_test(t, examples);
+    tcase_add_test(t, macros);
+    tcase_add_test(t, text_errors);
+    tcase_add_test(t, value_errors);
+    suite_add_tcase(s, t);
+    return s;
+}
