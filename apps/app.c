@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static double now_ms(void) {
     struct timespec t;
@@ -108,58 +109,100 @@ static size_t bytes_of(const mlc_buffer *b) {
     return n;
 }
 
+/* What is going on, on a terminal: the line is overwritten by the next one, and by the result. */
+static void progress(const App *app, const AppPlan *p, const char *what) {
+    if (isatty(STDOUT_FILENO)) printf("%-10s %-12s %-24s\r", app->name, p->name, what);
+    fflush(stdout);
+}
+
+/* Compiles and times one plan; negative on failure. */
+static double run_plan(const App *app, const AppPlan *p, int n, mlc_buffer **b) {
+    progress(app, p, "compiling ...");
+    mlc_module *m = app_compile(app, p->text, NULL);
+    if (!m) return -1;
+    progress(app, p, "running ...");
+    memset(b[n - 1]->data, 0xa5, bytes_of(b[n - 1])); /* a plan that skips a point shows */
+    double ms = time_module(m, n, b, 400);
+    mlc_module_free(m);
+    return ms;
+}
+
+static void print_row(const App *app, const AppPlan *p, double ms, double speedup, FILE *table) {
+    FILE *to[2] = { stdout, table };
+    for (int i = 0; i < 2 && to[i]; i++) {
+        fprintf(to[i], "%-10s %-12s %10.3f %12.1fx\n", app->name, p->name, ms, speedup);
+        fflush(to[i]);
+    }
+}
+
 /* Runs every plan (or the one named); true when all went well and agreed. */
-static bool run_plans(const App *app, const char *only, int n, mlc_buffer **b) {
+static bool run_plans(const App *app, const char *only, int n, mlc_buffer **b, FILE *table) {
     size_t size = bytes_of(b[n - 1]);
     void *expected = malloc(size);
+    const AppPlan *first = NULL;
     double base = 0;
-    bool ok = expected != NULL, first = true;
+    bool ok = expected != NULL;
     for (const AppPlan *p = app->plan; ok && p->name; p++) {
         if (only && strcmp(only, p->name)) continue;
-        mlc_module *m = app_compile(app, p->text, NULL);
-        double ms = m ? time_module(m, n, b, 400) : -1;
-        mlc_module_free(m);
+        double ms = run_plan(app, p, n, b);
         if (ms < 0) {
             ok = false;
-        } else if (first) {
+        } else if (!first) {
+            first = p;
             base = ms;
             memcpy(expected, b[n - 1]->data, size);
         } else if (memcmp(expected, b[n - 1]->data, size)) {
-            fprintf(stderr, "%s: plan %s gives other bytes than plan %s\n", app->name, p->name, app->plan->name);
+            fprintf(stderr, "%s: plan %s gives other bytes than plan %s\n", app->name, p->name, first->name);
             ok = false;
         }
-        if (ok) printf("%-10s %-12s %10.3f ms %8.1fx\n", app->name, p->name, ms, base / ms);
-        fflush(stdout);
-        first = false;
+        if (ok) print_row(app, p, ms, base / ms, table);
     }
+    if (ok && !first) fprintf(stderr, "%s: there is no plan %s\n", app->name, only);
     free(expected);
-    return ok && !first;
+    return ok && first;
 }
 
-int app_main(const App *app, int argc, char **argv) {
+typedef struct {
+    const char *photo, *out, *plan, *table;
+    int width, height;
+} Options;
+
+/* -1: go on; else the exit status. */
+static int read_options(const App *app, int argc, char **argv, Options *o) {
     static const struct option options[] = { { "photo", 1, NULL, 'p' }, { "out", 1, NULL, 'o' }, { "size", 1, NULL, 's' },
-                                             { "plan", 1, NULL, 'l' },  { "help", 0, NULL, 'h' }, { 0 } };
-    const char *photo_path = NULL, *out_path = NULL, *only = NULL;
-    int width = 1536, height = 1024, c;
-    while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (c == 'p') photo_path = optarg;
-        if (c == 'o') out_path = optarg;
-        if (c == 'l') only = optarg;
-        if (c == 's' && (sscanf(optarg, "%dx%d", &width, &height) != 2 || width < 16 || height < 16 || width > 16384 || height > 16384)) {
-            fprintf(stderr, "--size: expected WxH, each from 16 to 16384\n");
+                                             { "plan", 1, NULL, 'l' },  { "table", 1, NULL, 't' }, { "help", 0, NULL, 'h' },
+                                             { 0 } };
+    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        if (c == 'p') o->photo = optarg;
+        if (c == 'o') o->out = optarg;
+        if (c == 'l') o->plan = optarg;
+        if (c == 't') o->table = optarg;
+        if (c == 's' && (sscanf(optarg, "%dx%d", &o->width, &o->height) != 2 || o->width < 3 || o->height < 3 ||
+                         o->width > 16384 || o->height > 16384)) {
+            fprintf(stderr, "--size: expected WxH, each from 3 to 16384\n");
             return 2;
         }
         if (c == 'h' || c == '?') {
-            printf("usage: %s [--photo PNG] [--out PNG] [--size WxH] [--plan NAME]\n%s\n", app->name, app->what);
+            printf("usage: %s [--photo PNG] [--out PNG] [--size WxH] [--plan NAME] [--table FILE]\n%s\n", app->name, app->what);
             return c == 'h' ? 0 : 2;
         }
     }
+    return -1;
+}
+
+int app_main(const App *app, int argc, char **argv) {
+    Options o = { .width = 1536, .height = 1024 };
+    int status = read_options(app, argc, argv, &o);
+    if (status >= 0) return status;
     Photo photo;
-    if (!app_photo(photo_path, width, height, &photo)) return 1;
+    if (!app_photo(o.photo, o.width, o.height, &photo)) return 1;
     mlc_buffer *b[APP_BUFFERS] = { 0 };
     int n = app->buffers(&photo, b);
-    bool ok = n > 0 && run_plans(app, only, n, b);
-    if (ok && out_path) ok = write_picture(out_path, b[n - 1], app->white);
+    if (n == 0) fprintf(stderr, "%s: the picture is too small, or memory is out\n", app->name);
+    FILE *table = o.table ? fopen(o.table, "a") : NULL;
+    bool ok = n > 0 && run_plans(app, o.plan, n, b, table);
+    if (table) fclose(table);
+    if (ok && o.out) ok = write_picture(o.out, b[n - 1], app->white);
     for (int i = 0; i < APP_BUFFERS; i++) mlc_buffer_free(b[i]);
     app_photo_free(&photo);
     return ok ? 0 : 1;

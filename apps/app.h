@@ -2,7 +2,7 @@
  *
  * An app is an algorithm (a function that builds Funcs) and, apart from it, plans (text).  Every plan
  * computes the same bytes; app_main checks that, times each, and prints a line a plan:
- *     app  plan  ms  speedup
+ *     app  plan  ms  speed-up over the first plan
  */
 #ifndef APP_H
 #define APP_H
@@ -31,7 +31,7 @@ typedef struct {
     AppPlan plan[APP_PLANS];                  /* the first is the baseline; ends at a NULL name */
 } App;
 
-/* usage: APP [--photo PNG] [--out PNG] [--size WxH] [--plan NAME] [--tsv] */
+/* usage: APP [--photo PNG] [--out PNG] [--size WxH] [--plan NAME] [--table FILE]: FILE gets the table's lines too */
 int app_main(const App *app, int argc, char **argv);
 
 /* Reads a PNG, or renders the project's own picture of width x height where path is NULL.  False with

@@ -1,4 +1,4 @@
-/* blur.c - the 3x3 box blur of Halide's paper, as two one-dimensional passes over u16.
+/* blur.c - a 3x3 box blur as two passes of one dimension, over u16.
  *
  * The algorithm is two lines.  The plans differ in where `rows` lives: nowhere (recomputed three times
  * a pixel), in memory as a whole, in a tile, or as a window of rows that slides down a strip. */
