@@ -56,7 +56,8 @@ static void close_stage(Plan *p) {
 static void start_nest(Nest *n, const GenFunc *f, int stage, const char *line) {
     memset(n, 0, sizeof *n);
     if (stage) {
-        int rvars = f->update_rvars[stage - 1];
+        const char *rdom = f->update_rdom[stage - 1], *used = strstr(line, rdom), *end = strchr(line, '\n');
+        int rvars = used && end && used < end ? f->update_rvars[stage - 1] : 0; /* a domain not used has no loops */
         for (int i = 0; i < rvars; i++) {
             Loop *l = &n->loop[n->n++];
             snprintf(l->name, sizeof l->name, rvars == 1 ? "%s" : i ? "%s.y" : "%s.x", f->update_rdom[stage - 1]);
@@ -80,10 +81,10 @@ static void start_nest(Nest *n, const GenFunc *f, int stage, const char *line) {
 }
 
 static const char *tail(Plan *p, bool pure) {
-    static const char *const tails[] = { "auto", "guard", "round", "shift" };
+    static const char *const tails[] = { "tail auto", "tail guard", "tail round", "tail shift" };
     const char *t = tails[gen_below(p->g, pure || p->careless ? 4 : 2)];
     gen_count(p->g, t);
-    return t;
+    return t + 5;
 }
 
 static void split(Plan *p, Nest *n, bool pure) {
