@@ -1,0 +1,70 @@
+/* cli.h - what the commands of the mlc program share. */
+#ifndef CLI_H
+#define CLI_H
+
+#include "file.h"
+
+enum { EXIT_GOOD = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, MOST = 32 };
+
+/* NAME=TEXT of the command line. */
+typedef struct {
+    const char *name, *text;
+    bool used;
+} Pair;
+
+/* A command line, taken apart. */
+typedef struct {
+    const char *file;               /* the program */
+    const char *schedule[MOST];     /* --schedule, as often as given */
+    int n_schedules;
+    Pair size[MOST], pair[MOST];    /* --size NAME=.., NAME=.. */
+    int n_sizes, n_pairs;
+    const char *level, *out, *name; /* --level, -o, --name */
+    int rounds;
+    bool object, openmp, time;
+    mlc_options options;
+} Args;
+
+/* A program read into a context. */
+typedef struct {
+    mlc_ctx *ctx;
+    mlc_program *program;
+    mlc_func output[16];
+    int n_outputs;
+} Job;
+
+typedef struct {
+    const char *name, *usage, *help;
+    int (*run)(Args *a);
+} Command;
+
+int cmd_run(Args *a);
+int cmd_check(Args *a);
+int cmd_explain(Args *a);
+int cmd_emit(Args *a);
+int cmd_bench(Args *a);
+int cmd_info(Args *a);
+
+/* Prints `mlc: ...` and returns EXIT_FAIL. */
+int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- job.c ---- */
+bool job_open(Job *j, const Args *a);
+void job_close(Job *j);
+/* The plan that --schedule's text means: "none", a plan's name in the program, a file, or plan text; NULL text:
+ * the program's plan `default`, else its first, else none.  NULL after an error. */
+mlc_plan *job_plan(Job *j, const char *text);
+bool job_params(Job *j, Args *a); /* sets NAME=VALUE of every param */
+
+/* The buffers of a module's slots: files, --size, random data. */
+typedef struct {
+    mlc_buffer *at[MOST];
+    int n;
+} Slots;
+/* `random`: inputs without a file get random data of --size. */
+bool slots_open(Slots *s, Job *j, Args *a, mlc_module *m, mlc_plan *plan, bool random);
+bool slots_write(const Slots *s, const Args *a, mlc_module *m);
+void slots_close(Slots *s);
+bool pairs_all_used(const Args *a);
+
+#endif

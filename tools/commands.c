@@ -1,0 +1,231 @@
+/* commands.c - run, check, explain, emit, bench, info. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static mlc_module *compile(const Job *j, const Args *a, mlc_plan *plan) {
+    mlc_error_info e;
+    mlc_module *m = mlc_compile(plan, j->n_outputs, j->output, &a->options, &e);
+    if (!m) complain("%s", e.message);
+    return m;
+}
+
+static const char *chosen(const Args *a) {
+    return a->n_schedules ? a->schedule[a->n_schedules - 1] : NULL;
+}
+
+/* ---- run ---- */
+
+static int run_module(Job *j, Args *a, mlc_module *m, mlc_plan *plan) {
+    Slots s;
+    mlc_error_info e;
+    int r = EXIT_FAIL;
+    if (slots_open(&s, j, a, m, plan, false)) {
+        double t = now_us();
+        bool good = mlc_run(m, s.n, s.at, 0, NULL, &e) == 0;
+        t = now_us() - t;
+        if (!good) complain("%s", e.message);
+        else if (slots_write(&s, a, m)) r = EXIT_GOOD;
+        mlc_times p = mlc_module_times(m);
+        if (a->time)
+            printf("key_ms\t%.3f\nlower_ms\t%.3f\ncodegen_ms\t%.3f\nbuild_ms\t%.3f\nload_ms\t%.3f\ncompile_ms\t%.3f\nrun_ms\t%.3f\n",
+                   p.key, p.lower, p.codegen, p.build, p.load, p.total, t / 1e3);
+    }
+    slots_close(&s);
+    return r;
+}
+
+int cmd_run(Args *a) {
+    Job j;
+    if (!job_open(&j, a)) return EXIT_FAIL;
+    int r = EXIT_FAIL;
+    mlc_plan *plan = job_params(&j, a) ? job_plan(&j, chosen(a)) : NULL;
+    mlc_module *m = plan ? compile(&j, a, plan) : NULL;
+    if (m) r = run_module(&j, a, m, plan);
+    mlc_module_free(m);
+    job_close(&j);
+    return r;
+}
+
+/* ---- check, explain, emit ---- */
+
+static bool lowers(const Job *j, const Args *a, mlc_plan *plan, const char *name) {
+    mlc_error_info e;
+    FILE *nowhere = fopen("/dev/null", "w");
+    bool good = nowhere && mlc_explain(plan, j->n_outputs, j->output, "loops", &a->options, nowhere, &e);
+    if (nowhere) fclose(nowhere);
+    if (!good) complain("plan %s: %s", name, nowhere ? e.message : "/dev/null cannot be opened");
+    return good;
+}
+
+int cmd_check(Args *a) {
+    Job j;
+    if (!job_open(&j, a)) return EXIT_FAIL;
+    bool good = lowers(&j, a, mlc_plan_new(j.ctx), "none");
+    for (int i = 0; i < mlc_program_n_plans(j.program); i++) {
+        mlc_plan *p = mlc_program_plan(j.program, i);
+        good = lowers(&j, a, p, mlc_plan_name(p) ? mlc_plan_name(p) : "?") && good;
+    }
+    for (int i = 0; i < a->n_schedules; i++) {
+        mlc_plan *p = job_plan(&j, a->schedule[i]);
+        good = p && lowers(&j, a, p, a->schedule[i]) && good;
+    }
+    if (good) printf("%s: %d outputs, %d plans: good\n", a->file, j.n_outputs, mlc_program_n_plans(j.program));
+    job_close(&j);
+    return good ? EXIT_GOOD : EXIT_FAIL;
+}
+
+int cmd_explain(Args *a) {
+    Job j;
+    mlc_error_info e;
+    if (!job_open(&j, a)) return EXIT_FAIL;
+    mlc_plan *plan = job_plan(&j, chosen(a));
+    bool good = plan && mlc_explain(plan, j.n_outputs, j.output, a->level ? a->level : "loops", &a->options, stdout, &e);
+    if (plan && !good) complain("%s", e.message);
+    job_close(&j);
+    return good ? EXIT_GOOD : EXIT_FAIL;
+}
+
+int cmd_emit(Args *a) {
+    Job j;
+    mlc_error_info e;
+    if (!a->out) {
+        complain("-o PREFIX is wanted");
+        return EXIT_USAGE;
+    }
+    if (!job_open(&j, a)) return EXIT_FAIL;
+    mlc_emit_options o = { .name = a->name, .object = a->object, .openmp = a->openmp };
+    mlc_plan *plan = job_plan(&j, chosen(a));
+    bool good = plan && mlc_emit(plan, j.n_outputs, j.output, a->out, &o, &a->options, &e);
+    if (plan && !good) complain("%s", e.message);
+    job_close(&j);
+    return good ? EXIT_GOOD : EXIT_FAIL;
+}
+
+/* ---- bench ---- */
+
+typedef struct {
+    const char *name;
+    mlc_plan *plan;
+    mlc_module *m;
+    double *us;
+    bool failed;
+} Trial;
+
+static int by_size(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Rounds alternate between the trials, so that a busy moment hits all of them. */
+static bool time_trials(Trial *t, int n, Slots *s, int rounds) {
+    mlc_error_info e;
+    bool good = true;
+    for (int r = -1; r < rounds; r++) { /* round -1 warms up */
+        for (int i = 0; i < n; i++) {
+            if (!t[i].m || t[i].failed) continue;
+            double start = now_us();
+            if (mlc_run(t[i].m, s->n, s->at, 0, NULL, &e)) {
+                complain("plan %s: %s", t[i].name, e.message);
+                t[i].failed = true;
+                good = false;
+            }
+            if (r >= 0) t[i].us[r] = now_us() - start;
+        }
+    }
+    return good;
+}
+
+static void print_trials(const Args *a, Trial *t, int n) {
+    printf("program\tplan\ttarget\tcompile_ms\tmedian_us\tleast_us\tbytes_of_c\n");
+    for (int i = 0; i < n; i++) {
+        if (!t[i].m || t[i].failed) {
+            printf("%s\t%s\t-\t-\t-\t-\t-\n", a->file, t[i].name);
+            continue;
+        }
+        qsort(t[i].us, (size_t)a->rounds, sizeof *t[i].us, by_size);
+        const char *source = mlc_module_source(t[i].m);
+        printf("%s\t%s\t%s\t%.3f\t%.3f\t%.3f\t%zu\n", a->file, t[i].name, mlc_module_target(t[i].m),
+               mlc_module_times(t[i].m).total, t[i].us[a->rounds / 2], t[i].us[0], source ? strlen(source) : 0);
+    }
+}
+
+static bool open_trials(Job *j, const Args *a, Trial *t, int n) {
+    bool any = false;
+    for (int i = 0; i < n; i++) {
+        t[i].name = a->n_schedules ? a->schedule[i] : "default";
+        t[i].plan = job_plan(j, a->n_schedules ? a->schedule[i] : NULL);
+        t[i].m = t[i].plan ? compile(j, a, t[i].plan) : NULL;
+        t[i].us = calloc((size_t)a->rounds, sizeof *t[i].us);
+        if (!t[i].plan) mlc_error_clear(j->ctx);
+        any = any || t[i].m;
+    }
+    return any;
+}
+
+int cmd_bench(Args *a) {
+    Job j;
+    Trial t[MOST] = { { 0 } };
+    int n = a->n_schedules ? a->n_schedules : 1, r = EXIT_FAIL;
+    if (!job_open(&j, a)) return EXIT_FAIL;
+    if (job_params(&j, a) && open_trials(&j, a, t, n)) {
+        Slots s;
+        int first = 0;
+        while (!t[first].m) first++;
+        if (slots_open(&s, &j, a, t[first].m, t[first].plan, true)) {
+            bool good = time_trials(t, n, &s, a->rounds);
+            print_trials(a, t, n);
+            for (int i = 0; i < n; i++) good = good && t[i].m;
+            r = good ? EXIT_GOOD : EXIT_FAIL;
+        }
+        slots_close(&s);
+    }
+    for (int i = 0; i < n; i++) {
+        mlc_module_free(t[i].m);
+        free(t[i].us);
+    }
+    job_close(&j);
+    return r;
+}
+
+/* ---- info ---- */
+
+/* Compiles a program of one line for each target: what it says is what a user would meet. */
+static void info_targets(void) {
+    static const char *const targets[] = { "host", "avx512", "avx2", "sse4", "plain", "interpret" };
+    mlc_ctx *ctx = mlc_ctx_new();
+    if (!ctx) return;
+    mlc_var x = mlc_var_new(ctx, "x");
+    mlc_func f = mlc_func_new(ctx, "probe");
+    mlc_def(mlc_at(f, x), x);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        mlc_error_info e;
+        mlc_options o = { .target = targets[i] };
+        mlc_module *m = mlc_compile(NULL, mlc_outs(f), &o, &e);
+        if (m) printf("target %s\t%s, compiled in %.1f ms\n", targets[i], mlc_module_target(m), mlc_module_times(m).total);
+        else printf("target %s\tno: %s\n", targets[i], e.message);
+        mlc_module_free(m);
+    }
+    mlc_ctx_free(ctx);
+}
+
+int cmd_info(Args *a) {
+    static const char *const variables[] = { "MLC_TARGET", "MLC_CC", "MLC_CFLAGS", "MLC_CACHE", "MLC_NUM_THREADS",
+                                             "MLC_TIME", "MLC_DUMP" };
+    (void)a;
+    printf("mlc %s\n", mlc_version());
+    info_targets();
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *v = getenv(variables[i]);
+        printf("%s\t%s\n", variables[i], v ? v : "-");
+    }
+    return EXIT_GOOD;
+}

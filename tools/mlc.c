@@ -1,0 +1,154 @@
+/* mlc.c - the command line tool: a thin program over the public interface.
+ * Exit status: 0 all went well, 1 something failed, 2 the command line is wrong. */
+#include "cli.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char common[] =
+    "  --schedule S      a plan: its name in the program, a file, plan text, or none\n"
+    "  --target T        host, avx512, avx2, sse4, plain or interpret\n"
+    "  --cc CC --opt N   the C compiler and its -O level (1 to 3)\n"
+    "  --threads N       at most N threads\n"
+    "  --check           check every access while running\n"
+    "  --no-cache        neither read nor write the cache\n";
+
+static const Command commands[] = {
+    { "run", "run P.mlc [options] NAME=FILE|VALUE ...",
+      "Runs a program.  NAME=FILE reads an input (PNG, NPY) or writes an output (.png, .npy); NAME=VALUE sets a param.\n"
+      "  --size NAME=W,H   the extents of an output, or MIN:EXTENT each (else: the most that its inputs allow)\n"
+      "  --time            print the parts of the compile and the time of the run\n", cmd_run },
+    { "check", "check P.mlc", "Reads a program and lowers it under each of its plans.\n", cmd_check },
+    { "explain", "explain P.mlc --level algorithm|schedule|loops|c [options]", "Prints a program at a level.\n", cmd_explain },
+    { "emit", "emit P.mlc -o PREFIX [--name F] [--object] [--openmp] [options]",
+      "Writes PREFIX.c and PREFIX.h (and PREFIX.o) that need nothing of mlc.\n", cmd_emit },
+    { "bench", "bench P.mlc [options] [--schedule S ...] [--rounds N] [--size NAME=W,H ...] NAME=FILE|VALUE ...",
+      "Times a program under each plan given, interleaved, and prints a line of tab-separated values each.\n"
+      "Inputs without a file hold random data of the extents that --size gives.\n", cmd_bench },
+    { "info", "info", "Prints the version, the targets of this machine and the environment that mlc reads.\n", cmd_info },
+};
+enum { COMMANDS = (int)(sizeof commands / sizeof *commands) };
+
+int complain(const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    fputs("mlc: ", stderr);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    return EXIT_FAIL;
+}
+
+static int usage(FILE *to, const Command *c) {
+    if (c) {
+        fprintf(to, "usage: mlc %s\n\n%s%s", c->usage, c->help, c->run == cmd_info ? "" : common);
+    } else {
+        fprintf(to, "usage: mlc COMMAND ...\n\n");
+        for (int i = 0; i < COMMANDS; i++) fprintf(to, "  mlc %s\n", commands[i].usage);
+        fprintf(to, "\n`mlc help COMMAND` says more.\n");
+    }
+    return to == stderr ? EXIT_USAGE : EXIT_GOOD;
+}
+
+static const Command *find(const char *name) {
+    for (int i = 0; i < COMMANDS; i++)
+        if (name && !strcmp(commands[i].name, name)) return &commands[i];
+    return NULL;
+}
+
+static bool add_pair(Pair *list, int *n, char *text) {
+    char *equal = strchr(text, '=');
+    if (!equal || equal == text || *n == MOST) return false;
+    *equal = 0;
+    list[(*n)++] = (Pair){ .name = text, .text = equal + 1 };
+    return true;
+}
+
+enum { OPT_LEVEL = 256, OPT_TARGET, OPT_CC, OPT_OPT, OPT_THREADS, OPT_CHECK, OPT_NO_CACHE, OPT_SIZE, OPT_TIME, OPT_NAME,
+       OPT_OBJECT, OPT_OPENMP, OPT_ROUNDS };
+static const struct option options[] = {
+    { "schedule", required_argument, NULL, 's' },     { "level", required_argument, NULL, OPT_LEVEL },
+    { "target", required_argument, NULL, OPT_TARGET }, { "cc", required_argument, NULL, OPT_CC },
+    { "opt", required_argument, NULL, OPT_OPT },       { "threads", required_argument, NULL, OPT_THREADS },
+    { "check", no_argument, NULL, OPT_CHECK },         { "no-cache", no_argument, NULL, OPT_NO_CACHE },
+    { "size", required_argument, NULL, OPT_SIZE },     { "time", no_argument, NULL, OPT_TIME },
+    { "name", required_argument, NULL, OPT_NAME },     { "object", no_argument, NULL, OPT_OBJECT },
+    { "openmp", no_argument, NULL, OPT_OPENMP },       { "rounds", required_argument, NULL, OPT_ROUNDS },
+    { "output", required_argument, NULL, 'o' },        { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+/* A number from 1 to `most`, 0 where the text is none. */
+static int number(const char *s, int most) {
+    char *end;
+    long v = strtol(s, &end, 10);
+    return *s && !*end && v >= 1 && v <= most ? (int)v : 0;
+}
+
+/* One option; false where it is wrong. */
+static bool take(Args *a, int c) {
+    switch (c) {
+    case 's': return a->n_schedules < MOST && (a->schedule[a->n_schedules++] = optarg);
+    case 'o': a->out = optarg; return true;
+    case OPT_LEVEL: a->level = optarg; return true;
+    case OPT_TARGET: a->options.target = optarg; return true;
+    case OPT_CC: a->options.cc = optarg; return true;
+    case OPT_OPT: return (a->options.opt = number(optarg, 3)) != 0;
+    case OPT_THREADS: return (a->options.threads = number(optarg, 1024)) != 0;
+    case OPT_CHECK: return a->options.check = true;
+    case OPT_NO_CACHE: return a->options.no_cache = true;
+    case OPT_SIZE: return add_pair(a->size, &a->n_sizes, optarg);
+    case OPT_TIME: return a->time = true;
+    case OPT_NAME: a->name = optarg; return true;
+    case OPT_OBJECT: return a->object = true;
+    case OPT_OPENMP: return a->openmp = true;
+    case OPT_ROUNDS: return (a->rounds = number(optarg, 1000000)) != 0;
+    default: return false;
+    }
+}
+
+static int parse(Args *a, const Command *c, int argc, char **argv) {
+    int o;
+    while ((o = getopt_long(argc, argv, "s:o:h", options, NULL)) != -1) {
+        if (o == 'h') return usage(stdout, c);
+        if (take(a, o)) continue;
+        if (o != '?') complain("the value '%s' of an option is wrong", optarg ? optarg : "");
+        return usage(stderr, c);
+    }
+    for (; optind < argc; optind++) {
+        bool pair = strchr(argv[optind], '=') != NULL;
+        if (pair && add_pair(a->pair, &a->n_pairs, argv[optind])) continue;
+        if (pair || a->file) {
+            complain("'%s' is no NAME=VALUE", argv[optind]);
+            return usage(stderr, c);
+        }
+        a->file = argv[optind];
+    }
+    if ((c->run == cmd_info) != !a->file) {
+        complain(a->file ? "info takes no program" : "a program is wanted");
+        return usage(stderr, c);
+    }
+    return c->run(a);
+}
+
+int main(int argc, char **argv) {
+    Args a = { .rounds = 20 };
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) return usage(stderr, NULL);
+    if (!strcmp(name, "--version")) return printf("mlc %s\n", mlc_version()) < 0;
+    if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h")) {
+        if (argc > 2 && !find(argv[2])) {
+            complain("there is no command '%s'", argv[2]);
+            return usage(stderr, NULL);
+        }
+        return usage(stdout, argc > 2 ? find(argv[2]) : NULL);
+    }
+    const Command *c = find(name);
+    if (!c) {
+        complain("there is no command '%s'", name);
+        return usage(stderr, NULL);
+    }
+    return parse(&a, c, argc - 1, argv + 1);
+}
