@@ -34,6 +34,19 @@ typedef struct {
     const char *text[2];
 } CheckText;
 
+/* An array that is only reached at constant places lives in named variables.  Which one is found by
+ * writing the body twice: the first time all places are noted and the text is thrown away. */
+typedef struct {
+    int64_t at;
+    int lanes;
+    const char *name;
+} Piece;
+typedef struct {
+    Fn *fn;
+    bool fails;
+    VEC(Piece) piece;
+} Promoted;
+
 typedef struct Vec Vec;
 typedef struct {
     const Program *p;
@@ -50,7 +63,8 @@ typedef struct {
     PtrMap used;     /* params, buffer fields and buffers that the kernel reads at its top */
     Fn *fn;
     const Facts *facts;
-    int temps, labels, bodies, notes;
+    int temps, labels;
+    bool dry;        /* the text will be thrown away */
     VEC(CheckText) checks;
     Vec *vec;        /* the vector loop being written, or NULL */
 } Gen;
@@ -102,6 +116,9 @@ const char *value(Gen *G, Env *v, const Node *e);          /* the same as an arg
 const char *index_expr(Gen *G, Env *v, const Node *e);
 Text scalar_op(Gen *G, const Node *e, const Text *kid);    /* one operator on scalar operands */
 Text infix(Gen *G, Text a, const char *sign, Text b, int prec);
+/* Elements `index` to index + lanes - 1 of a memory, as an lvalue; `type` is that of one element. */
+const char *mem_ref(Gen *G, Env *v, const Storage *s, int elem, const Node *index, int lanes);
+void count_uses_below(Gen *G, PtrMap *uses, const Node *e);
 bool const_bounds(Gen *G, const Node *e, int64_t *lo, int64_t *hi);
 typedef struct {
     Arena *arena;
@@ -119,11 +136,50 @@ int add_check(Gen *G, const char *a, const char *b);
 void scalar_store(Gen *G, const Stmt *s);
 void scalar_leaf(Gen *G, const Stmt *s);
 void scalar_loop(Gen *G, const Stmt *s);
+void allocate(Gen *G, const Stmt *s);
 void note(Gen *G, const Stmt *s, const char *why);
 const Facts *fact_loop(Gen *G, const Sym *var, const Node *min, const Node *extent);
 const Facts *fact_let(Gen *G, const Sym *var, const Node *value);
 
-/* ---- vec.c ---- */
+/* ---- vec.c: vector loops and their statements ---- */
+
+/* What a lane does to a value: nothing, adds stride per lane (index only), anything. */
+typedef struct {
+    bool varies, affine;
+    int64_t stride;
+} Lanes;
+
+/* A vector loop.  Lane i has var = min + i; outside of lane loops the name of var stands for lane 0. */
+struct Vec {
+    const Stmt *loop;
+    const Sym *var;
+    int64_t lanes;
+    Sym *lane;       /* the number of a lane */
+    PtrMap info;     /* Node -> Lanes */
+    PtrMap lets;     /* Sym -> Lanes */
+    PtrMap subst;    /* Sym -> Node: varying lets live in arrays, one element a lane */
+    const Node *mask; /* lanes that run, NULL: all */
+};
 void vector_loop(Gen *G, const Stmt *s);
+void vector_stmt(Gen *G, const Stmt *s);
+Lanes lanes_of(Gen *G, const Node *e);
+const Node *at_lane(Gen *G, const Node *e, const Node *lane); /* e in that lane */
+
+/* ---- vexpr.c: one statement on one slice of the lanes ---- */
+typedef struct {
+    Gen *G;
+    Env *env;        /* of uniform values, shared by the statement's slices */
+    int o, w;        /* lanes o to o + w - 1 */
+    int bytes;       /* of the widest element */
+    PtrMap *uses;
+    PtrMap *splats;  /* Node -> Text, for this w */
+    PtrMap text;     /* Node -> Text; of bool: a mask */
+    PtrMap width;    /* bool Node -> bytes of its mask's elements */
+    PtrMap mask[4];  /* bool Node -> Text, converted to 1, 2, 4, 8 bytes */
+    bool unmasked;   /* the mask itself is being computed */
+} Slice;
+Text slice_value(Slice *s, const Node *e);         /* a data value; of bool: bytes 0 or 1 */
+Text slice_mask(Slice *s, const Node *e, int bytes); /* a bool as -1 or 0 in elements of so many bytes */
+void slice_store(Slice *s, const Storage *t, int elem, const Node *index, Text v);
 
 #endif

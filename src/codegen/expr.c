@@ -206,9 +206,28 @@ static Text variable(Gen *G, const Sym *s) {
     return atom(in_scope(G, s));
 }
 
-static Text load(Gen *G, const Node *e, Text index) {
-    const Storage *s = e->u.storage;
-    return atom(fmt(G, "%s[%s]", in_scope(G, &s->type[e->aux]), index.s));
+static const char *piece_of(Gen *G, Promoted *p, const char *name, const Node *index, int lanes) {
+    int64_t at = 0;
+    bool known = ir_is_int(index, &at) && p->fn == G->fn;
+    for (int i = 0; known && i < p->piece.n; i++)
+        if (p->piece.at[i].at == at && p->piece.at[i].lanes == lanes) return p->piece.at[i].name;
+    if (!known) p->fails = true;
+    else VEC_PUSH(G->arena, &p->piece, ((Piece){ at, lanes, fresh(G, fmt(G, "%s_%lld", name, (long long)at)) }));
+    return known ? p->piece.at[p->piece.n - 1].name : name;
+}
+
+const char *mem_ref(Gen *G, Env *v, const Storage *s, int elem, const Node *index, int lanes) {
+    const void *key = &s->type[elem];
+    Promoted *p = pm_get(&G->promoted, key);
+    const char *name = in_scope(G, key);
+    if (p && !p->fails) {
+        const char *piece = piece_of(G, p, name, index, lanes);
+        if (!G->dry) return piece;
+    }
+    const char *at = fmt(G, "%s[%s]", name, index_expr(G, v, index));
+    if (lanes == 1) return at;
+    const char *type = vector_memory(G, ty_c(s->type[elem]), lanes);
+    return fmt(G, "*(%s%s *)&%s", s->is_input ? "const " : "", type, at);
 }
 
 static Text extern_call(Gen *G, const Node *e, const Text *k) {
@@ -304,7 +323,7 @@ static Text text_of(Writer *w, const Node *e, const Text *k) {
     switch ((Op)e->op) {
     case OP_CONST: return constant_text(w->G, e);
     case OP_VAR: return variable(w->G, e->u.sym);
-    case OP_LOAD: return load(w->G, e, k[0]);
+    case OP_LOAD: return atom(mem_ref(w->G, w->v, e->u.storage, e->aux, e->kid[0], 1));
     case OP_EXTERN: return extern_call(w->G, e, k);
     case OP_REQUIRE: return require(w->G, e, k);
     case OP_PRINT: return print_values(w->G, e, k);
@@ -338,6 +357,13 @@ static void count(Gen *G, Env *v, const Node *e) {
         return;
     }
     ir_visit(G->arena, e, count_uses, &w);
+}
+
+void count_uses_below(Gen *G, PtrMap *uses, const Node *e) {
+    Env v = { .uses = *uses };
+    Writer w = { G, &v };
+    ir_visit(G->arena, e, count_uses, &w);
+    *uses = v.uses;
 }
 
 Text expr(Gen *G, Env *v, const Node *e) {

@@ -111,6 +111,9 @@ static const char *of_letter(Gen *G, const Want *w, char c, int lanes) {
     case 'U': return vector_type(G, ty_c(u), lanes);
     case 'R': return vector_type(G, ty_c(w->to), lanes);
     case 'f': return vector_type(G, "f32", lanes);
+    case 'P': return fmt(G, "const %s *", ty_c(w->of));
+    case 'p': return fmt(G, "%s *", ty_c(w->of));
+    case 'v': return "void";
     default: return vector_type(G, "f64", lanes);
     }
 }
@@ -272,8 +275,7 @@ static const char *by_lanes(Gen *G, const Want *w, const char *signature) {
 
 static void write_helper(Gen *G, const Want *w, const char *name) {
     const VectorRow *v = w->lanes > 1 ? vector_row(G, w) : NULL;
-    bool vector_only = !strcmp(w->base, "sel");
-    const char *signature = vector_only ? "T(STT)" : scalar_row(G, w)->signature;
+    const char *signature = scalar_row(G, w)->signature;
     const char *body = v ? fill(G, w, v->body) : w->lanes > 1 ? by_lanes(G, w, signature)
                                                               : fill(G, w, scalar_row(G, w)->body);
     StrBuf b; /* helpers that it needs are out already */

@@ -12,7 +12,7 @@ enum { STACK_BYTES = 128 << 10 }; /* more than this never lives on a thread's st
 void note(Gen *G, const Stmt *s, const char *why) {
     const char *loop = s->kind == ST_FOR ? s->u.loop.var->name : "";
     line(G, "// scalarised%s%s: %s", *loop ? " " : "", loop, why);
-    if (G->o->note) G->o->note(G->o->note_user, fmt(G, "scalarised %s: %s", loop, why));
+    if (G->o->note && !G->dry) G->o->note(G->o->note_user, fmt(G, "scalarised %s: %s", loop, why));
 }
 
 /* ---- failures ---- */
@@ -55,7 +55,8 @@ void scalar_store(Gen *G, const Stmt *s) {
     Env v;
     env_init(G, &v, NULL);
     int n = s->u.store.n;
-    const char *index = index_expr(G, &v, s->u.store.coord[0]), *val[MAX_TUPLE];
+    const char *ref[MAX_TUPLE], *val[MAX_TUPLE];
+    const Node *index = legal(G, s->u.store.coord[0]);
     for (int i = 0; i < n; i++) {
         val[i] = value(G, &v, s->u.store.value[i]);
         if (n == 1) break;
@@ -63,7 +64,8 @@ void scalar_store(Gen *G, const Stmt *s) {
         line(G, "const %s %s = %s;", ty_c(t->type[i]), name, val[i]);
         val[i] = name;
     }
-    for (int i = 0; i < n; i++) line(G, "%s[%s] = %s;", in_scope(G, &t->type[i]), index, val[i]);
+    for (int i = 0; i < n; i++) ref[i] = mem_ref(G, &v, t, i, index, 1);
+    for (int i = 0; i < n; i++) line(G, "%s = %s;", ref[i], val[i]);
 }
 
 void scalar_leaf(Gen *G, const Stmt *s) {
@@ -176,10 +178,7 @@ static void parallel_loop(Gen *G, const Stmt *s) {
     sb_init(&f->out, G->arena);
     pm_init(&f->has, G->arena);
     G->fn = f;
-    Vec *vec = G->vec;
-    G->vec = NULL;
     loop_body(G, s);
-    G->vec = vec;
     G->fn = f->up;
     for (int i = 0; i < f->captured.n; i++) in_scope(G, f->captured.at[i]);
     write_body(G, f, name, var, min);
@@ -217,7 +216,12 @@ static void stack_array(Gen *G, const Stmt *s, int e) {
     const Storage *t = s->u.alloc.storage;
     const char *name = element_name(G, t, e);
     bind(G, &t->type[e], name);
-    line(G, "%s %s[%lld] __attribute__((aligned(64)));", ty_c(t->type[e]), name, (long long)t->const_elems);
+    Promoted *p = pm_get(&G->promoted, &t->type[e]);
+    if (p) p->fn = G->fn;
+    bool named = p && !p->fails && !G->dry;
+    if (!named) line(G, "%s %s[%lld] __attribute__((aligned(64)));", ty_c(t->type[e]), name, (long long)t->const_elems);
+    for (int i = 0; named && i < p->piece.n; i++)
+        line(G, "%s %s;", vector_type(G, ty_c(t->type[e]), p->piece.at[i].lanes), p->piece.at[i].name);
     alloc_element(G, s, e + 1);
     unbind(G, &t->type[e]);
 }
@@ -262,7 +266,52 @@ static void alloc_element(Gen *G, const Stmt *s, int e) {
     else heap_array(G, s, e);
 }
 
-static void allocate(Gen *G, const Stmt *s) {
+/* ---- arrays that become variables ---- */
+
+/* Pieces are the same or apart. */
+static bool pieces_fit(const Promoted *p) {
+    for (int i = 0; i < p->piece.n; i++)
+        for (int k = 0; k < i; k++) {
+            const Piece *a = &p->piece.at[i], *b = &p->piece.at[k];
+            if (a->at < b->at + b->lanes && b->at < a->at + a->lanes) return false;
+        }
+    return true;
+}
+
+static void consider(Gen *G, const Storage *t) {
+    for (int e = 0; e < t->n; e++) {
+        if (!on_stack(t, e) || pm_has(&G->promoted, &t->type[e])) continue;
+        Promoted *p = ARENA_NEW(G->arena, Promoted);
+        p->fn = G->fn;
+        pm_put(&G->promoted, &t->type[e], p);
+    }
+}
+
+/* Writes the allocation, and those inside, to learn how its arrays are used. */
+static void rehearse(Gen *G, const Stmt *s) {
+    size_t out = G->fn->out.n, functions = G->functions.n;
+    int checks = G->checks.n, label = G->labels;
+    bool fails = G->fn->fails;
+    G->dry = true;
+    alloc_element(G, s, 0);
+    G->dry = false;
+    for (uint32_t i = 0; i < G->promoted.cap; i++) {
+        Promoted *p = G->promoted.key[i] ? G->promoted.val[i] : NULL;
+        if (p && !p->fails) p->fails = !pieces_fit(p);
+    }
+    G->fn->out.at[G->fn->out.n = out] = 0;
+    G->functions.at[G->functions.n = functions] = 0;
+    G->checks.n = checks;
+    G->labels = label;
+    G->fn->fails = fails;
+}
+
+void allocate(Gen *G, const Stmt *s) {
+    bool stack = false;
+    for (int e = 0; e < s->u.alloc.storage->n; e++) stack |= on_stack(s->u.alloc.storage, e);
+    bool known = pm_has(&G->promoted, &s->u.alloc.storage->type[0]);
+    if (stack && (!known || G->dry)) consider(G, s->u.alloc.storage);
+    if (stack && !known && !G->dry) rehearse(G, s);
     const Storage *t = s->u.alloc.storage;
     comment_line(G, t->line);
     open_brace(G, "%s", "");
@@ -297,10 +346,7 @@ static void condition(Gen *G, const Stmt *s) {
 static void loop(Gen *G, const Stmt *s) {
     comment_line(G, s->line);
     switch (s->u.loop.kind) {
-    case LOOP_PARALLEL:
-        if (G->vec) scalar_loop(G, s);
-        else parallel_loop(G, s);
-        break;
+    case LOOP_PARALLEL: parallel_loop(G, s); break;
     case LOOP_VECTOR: vector_loop(G, s); break;
     default: scalar_loop(G, s);
     }
@@ -316,6 +362,10 @@ static void produce(Gen *G, const Stmt *s) {
 
 void stmt(Gen *G, const Stmt *s) {
     if (!s) return;
+    if (G->vec) {
+        vector_stmt(G, s);
+        return;
+    }
     switch (s->kind) {
     case ST_BLOCK:
         for (int i = 0; i < s->u.block.n; i++) stmt(G, s->u.block.at[i]);
