@@ -26,7 +26,7 @@ typedef struct {
     Nest nest[GEN_MAX_FUNCS][4]; /* stage 0, then updates */
     bool inlined[GEN_MAX_FUNCS], rooted[GEN_MAX_FUNCS];
     int at[GEN_MAX_FUNCS], at_stage[GEN_MAX_FUNCS], at_loop[GEN_MAX_FUNCS]; /* where it is computed, when not root */
-    bool careless;
+    bool careless, output; /* output: the Func at hand is the program's */
     int lines;
 } Plan;
 
@@ -82,7 +82,8 @@ static void start_nest(Nest *n, const GenFunc *f, int stage, const char *line) {
 
 static const char *tail(Plan *p, bool pure) {
     static const char *const tails[] = { "tail auto", "tail guard", "tail round", "tail shift" };
-    const char *t = tails[gen_below(p->g, pure || p->careless ? 4 : 2)];
+    bool any = p->careless || (pure && (!p->output || gen_below(p->g, 8) == 0)); /* an output's sizes are given */
+    const char *t = tails[gen_below(p->g, any ? 4 : 2)];
     gen_count(p->g, t);
     return t + 5;
 }
@@ -241,6 +242,7 @@ void gen_plan(Gen *g, bool careless) {
     gen_put(g, "plan p {\n");
     for (int k = g->n_funcs - 1; k >= g->n_inputs; k--) {
         const GenFunc *f = &g->func[k];
+        p.output = k == g->n_funcs - 1;
         for (int s = 0; s <= f->updates; s++) {
             open_stage(&p, f, s);
             start_nest(&p.nest[k][s], f, s, line_of[k][s] ? line_of[k][s] : "");
