@@ -166,20 +166,24 @@ static Stmt *check(StmtMap *m, Stmt *s) {
     return ir_is(without_likely(now->u.check.cond), 1) ? NULL : now;
 }
 
-/* What stands after a check may rely on it. */
+static void rely_on(Pass *p, const Stmt *s) {
+    Facts *fact = ARENA_NEW(p->arena, Facts);
+    *fact = (Facts){ .truth = without_likely(s->u.check.cond) };
+    p->sim = sim_inside(p->sim, fact);
+}
+
+/* What stands after checks may rely on them; checks in a row share their scope. */
 static Stmt *block(StmtMap *m, Stmt *s) {
     Pass *p = m->user;
     Sim *outer = p->sim;
-    int n = s->u.block.n;
+    int n = s->u.block.n, relied = 0;
     Stmt **at = ARENA_ARRAY(p->arena, Stmt *, n);
     bool same = true;
     for (int i = 0; i < n; i++) {
+        for (; relied < i && s->u.block.at[i]->kind != ST_CHECK; relied++)
+            if (at[relied] && at[relied]->kind == ST_CHECK) rely_on(p, at[relied]);
         at[i] = st_map(m, s->u.block.at[i]);
         same &= at[i] == s->u.block.at[i];
-        if (!at[i] || at[i]->kind != ST_CHECK) continue;
-        Facts *fact = ARENA_NEW(p->arena, Facts);
-        *fact = (Facts){ .truth = without_likely(at[i]->u.check.cond) };
-        p->sim = sim_inside(p->sim, fact);
     }
     p->sim = outer;
     return same ? s : st_block(p->arena, n, at);

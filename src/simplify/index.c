@@ -231,7 +231,7 @@ static bool before(const Node *a, const Node *b) {
 }
 
 static const Node *folded(Sim *s, Op op, const Args *g, const Lin *shared) {
-    const Node *arg[MAX_ARGS];
+    const Node *arg[MAX_ARGS] = { NULL };
     for (int i = 0; i < g->n; i++) {
         const Lin *d = lin_add(s, g->at[i], shared, -1);
         if (!d) return NULL;

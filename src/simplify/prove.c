@@ -67,19 +67,42 @@ static int conjuncts(const Node *e, const Node **out, int max) {
     return found;
 }
 
+/* The truths of this scope as forms that are >= 0, made once. */
+void sim_forms(Sim *s) {
+    Scratch *scratch = s->scratch;
+    s->scratch = NULL;
+    for (; s->formed < s->truth.n; s->formed++) {
+        const Node *part[16];
+        int n = conjuncts(s->truth.at[s->formed], part, 16);
+        for (int k = 0; k < n; k++) {
+            const Lin *t = cond_lin(s, part[k]);
+            if (t && t->n) VEC_PUSH(s->arena, &s->form, t);
+            if (part[k]->op != OP_EQ || part[k]->kid[0]->type != MLC_INDEX) continue;
+            t = lin_add(s, lin_of(s, part[k]->kid[0]), lin_of(s, part[k]->kid[1]), -1);
+            if (t && t->n) VEC_PUSH(s->arena, &s->form, t); /* an equality helps either way */
+            if (t && t->n && (t = lin_scale(s, t, -1))) VEC_PUSH(s->arena, &s->form, t);
+        }
+    }
+    s->scratch = scratch;
+}
+
+/* Taking t from d helps only where it takes from a term that they share. */
+static bool shares(const Lin *d, const Lin *t) {
+    for (int i = 0, j = 0; i < d->n && j < t->n;) {
+        uint32_t a = d->at[i].atom->id, b = t->at[j].atom->id;
+        if (a == b && (d->at[i].k > 0) == (t->at[j].k > 0)) return true;
+        i += a <= b;
+        j += b <= a;
+    }
+    return false;
+}
+
 static bool by_truths(Sim *s, const Lin *d) {
+    sim_forms(s);
     for (const Sim *at = s; at; at = at->up)
-        for (int i = at->truth.n; i-- > 0;) {
-            const Node *part[16];
-            int n = conjuncts(at->truth.at[i], part, 16);
-            for (int k = 0; k < n; k++) {
-                const Lin *t = cond_lin(s, part[k]), *rest = t ? lin_add(s, d, t, -1) : NULL;
-                if (rest && by_ranges(s, rest)) return true;
-                if (part[k]->op != OP_EQ || part[k]->kid[0]->type != MLC_INDEX) continue;
-                t = lin_add(s, lin_of(s, part[k]->kid[0]), lin_of(s, part[k]->kid[1]), -1);
-                for (int sign = -1; t && sign <= 1; sign += 2) /* an equality helps either way */
-                    if ((rest = lin_add(s, d, t, sign)) && by_ranges(s, rest)) return true;
-            }
+        for (int i = at->form.n; i-- > 0;) {
+            const Lin *rest = shares(d, at->form.at[i]) ? lin_add(s, d, at->form.at[i], -1) : NULL;
+            if (rest && by_ranges(s, rest)) return true;
         }
     return false;
 }

@@ -28,6 +28,7 @@ void sim_open(Sim *s, Interner *I, const Facts *f) {
 }
 
 void sim_nest(Sim *s, Sim *up) {
+    sim_forms(up);
     sim_init(s, up->I);
     s->up = up;
     s->depth = up->depth;

@@ -81,6 +81,8 @@ struct Sim {
     PtrMap info;            /* Node -> Info */
     PtrMap scope;           /* Sym, or memory -> Bound */
     VEC(const Node *) truth;
+    VEC(const Lin *) form;  /* the first `formed` truths as forms that are >= 0 */
+    int formed;
     int depth;              /* of the deepest variable */
     const Sym *open;        /* the variable being solved for: bounds leave it and what is outside */
     Scratch *scratch;       /* while proving: for linear forms that nothing keeps */
@@ -134,6 +136,7 @@ Interval bound_node(Sim *s, const Node *e, int depth);
 Scratch *sim_scratch(Interner *I); /* rules.c: one an Interner */
 bool prove_nonneg(Sim *s, const Lin *d);       /* d >= 0 */
 bool prove(Sim *s, const Node *cond);
+void sim_forms(Sim *s);                        /* the truths so far as linear forms */
 /* cond as 0 <= d over the indices; NULL where it is not a comparison < or <= of indices. */
 const Lin *cond_lin(Sim *s, const Node *cond);
 
