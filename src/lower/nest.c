@@ -341,7 +341,8 @@ static void value_of_split(Nesting *n, const Split *s, mlc_tail tail, const Node
         VEC_PUSH(n->b->arena, &p.avail->guard, ir_make2(I(n), OP_LT, p.rel, extent));
         p.clips = true;
     }
-    if (tail == MLC_TAIL_ROUND) p.covered = simple(n, ir_mul(I(n), outer.covered, factor));
+    bool open = tail == MLC_TAIL_ROUND || (tail == MLC_TAIL_COUNT && outer.covered != outer.extent);
+    if (open) p.covered = simple(n, ir_mul(I(n), outer.covered, factor)); /* nothing stops what is rounded up */
     *find(n, s->old) = p;
 }
 
