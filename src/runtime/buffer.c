@@ -23,14 +23,16 @@ static void drop_memory(BufferOwner *o) {
 static bool dense(mlc_buffer *b, mlc_type type, int rank, const int64_t *extent, size_t *bytes) {
     *b = (mlc_buffer){ .type = type, .rank = rank };
     int64_t n = 1;
+    bool none = false;
     if (rank < 0 || rank > MLC_MAX_RANK || mlc_type_size(type) == 0) return false;
     for (int d = 0; d < rank; d++) {
         if (extent[d] < 0) return false;
+        none = none || extent[d] == 0;
         b->dim[d] = (mlc_dim_t){ .extent = extent[d], .stride = n };
         if (__builtin_mul_overflow(n, extent[d] ? extent[d] : 1, &n)) return false;
     }
     if (n > INT64_MAX / 16) return false;
-    *bytes = (size_t)n * mlc_type_size(type);
+    *bytes = none ? 0 : (size_t)n * mlc_type_size(type);
     return true;
 }
 
