@@ -121,7 +121,15 @@ typedef struct {
     char detail[1200];
 } Case;
 
-static void run_loops(Case *c) {
+static const char *const passes[] = {
+#define PASS(name, ...) #name,
+#include "lower/passes.def"
+#undef PASS
+};
+enum { PASSES = sizeof passes / sizeof *passes };
+
+/* Runs the loops as they stand after pass `stop` (NULL: all). */
+static void run_loops(Case *c, const char *stop) {
     Fault fault = { 0 };
     Arena arena;
     Interner ir;
@@ -130,7 +138,7 @@ static void run_loops(Case *c) {
     if (FAULT_TRY(&fault, barrier)) {
         ir_interner_init(&ir, &arena, &c->ctx->ir);
         Schedule *s = sch_resolve(&ir, c->plan, &c->out.f, 1);
-        Program *p = low_lower(&arena, &ir, s, &(LowerOptions){ .name = "out", .dense = true, .verify = true });
+        Program *p = low_lower(&arena, &ir, s, &(LowerOptions){ .name = "out", .dense = true, .verify = true, .stop_after = stop });
         mlc_buffer *b[GEN_MAX_FUNCS + 1];
         for (int i = 0; i < p->external.n; i++)
             b[i] = p->external.at[i]->is_output ? c->b[c->n - 1] : p->external.at[i]->func->bound;
@@ -138,6 +146,7 @@ static void run_loops(Case *c) {
         FAULT_END(&fault, barrier);
     }
     int code = fault.info.code;
+    if (stop) printf("after %s: ", stop);
     if (code && is_late(code)) shared->late[me]++;
     else if (code) failure("loop interpreter", fault.info.message);
     else if (!same(c->expected, c->b[c->n - 1], c->detail, sizeof c->detail)) failure("loops differ from the oracle", c->detail);
@@ -235,7 +244,8 @@ static void run_case(Case *c) {
     if (!mlc_interpret(c->out, c->expected)) {
         failure("oracle", mlc_error(c->ctx));
     } else {
-        run_loops(c);
+        for (int i = 0; verbose && i < PASSES; i++) run_loops(c, passes[i]), putchar('\n');
+        run_loops(c, NULL);
         if (!quick) run_compiled(c);
     }
     for (int i = 0; i < c->n; i++) mlc_buffer_free(c->b[i]);

@@ -42,7 +42,7 @@ static const Node *mask(Sim *s, const Node *e) {
     Range a = range_of(s, e->kid[0]);
     int64_t m;
     if (!ir_is_int(e->kid[1], &m) || m <= 0 || ((uint64_t)m & ((uint64_t)m + 1))) return e;
-    return a.lo >= 0 && a.hi <= m ? e->kid[0] : e;
+    return a.lo >= 0 && a.hi <= m && a.hi != PINF ? e->kid[0] : e;
 }
 
 /* x / c is x * (1 / c) where 1 / c is exact: both round the same real number. */
