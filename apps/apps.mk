@@ -1,23 +1,26 @@
 # The example programs: `make demo [PHOTO=mine.png]`, and the same apps as objects for tests and benchmarks.
 APPS = blur unsharp hist matmul
 APP_PROGRAMS = $(APPS:%=$(BUILD)/apps/%)
-APP_OBJ = $(APPS:%=$(BUILD)/lib/apps/%.o) $(BUILD)/apps/app.o $(BUILD)/apps/photo.o
+APP_SHELL = $(BUILD)/apps/app.o $(BUILD)/apps/photo.o
 PHOTO ?=
 
-$(APP_PROGRAMS): $(BUILD)/apps/app.o $(BUILD)/apps/photo.o
+$(APP_PROGRAMS): $(APP_SHELL)
 $(BUILD)/apps/render: $(BUILD)/apps/photo.o
 
-# Without its main.
+# Without main, for benchmarks (lib) and, of small sizes, for tests.
 $(BUILD)/lib/%.o: %.c | $(BUILD)/.setup
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -DAPP_LIBRARY -c $< -o $@
+$(BUILD)/small/%.o: %.c | $(BUILD)/.setup
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -DAPP_LIBRARY -DAPP_SMALL -c $< -o $@
 
-# Objects named after the library need it once more behind them.
-$(BUILD)/mlc_tests: $(APP_OBJ)
+# Objects named behind the library need it once more.
+$(BUILD)/mlc_tests: $(APPS:%=$(BUILD)/small/apps/%.o) $(APP_SHELL)
 $(BUILD)/mlc_tests: LIBS := $(BUILD)/libmlc_all.a $(LIBS)
 
 demo: $(APP_PROGRAMS) $(BUILD)/apps/render $(BUILD)/apps/contact
 	$(Q)sh apps/demo.sh $(BUILD) "$(PHOTO)"
 
--include $(wildcard $(BUILD)/apps/*.d $(BUILD)/lib/apps/*.d)
+-include $(wildcard $(BUILD)/apps/*.d $(BUILD)/lib/apps/*.d $(BUILD)/small/apps/*.d)
 .PHONY: demo

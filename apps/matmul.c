@@ -6,43 +6,53 @@
 #include "app.h"
 #include <mlc/short.h>
 
+/* The sizes are part of the plan: what is known when it is compiled can live in registers. */
+#ifdef APP_SMALL
+#define COLUMNS 96
+#define ROWS 40
+#define DEPTH 29
+#else
+#define COLUMNS 1024
+#define ROWS 1024
+#define DEPTH 1024
+#endif
+#define TEXT(number) TEXT_OF(number)
+#define TEXT_OF(number) #number
+#define SIZES "out: bound(x, 0, " TEXT(COLUMNS) "), bound(y, 0, " TEXT(ROWS) ");"
+
 static Func build(mlc_ctx *ctx) {
     MLC_VARS(ctx, x, y);
     Func left = mlc_input_new(ctx, "left", MLC_F32, 2), right = mlc_input_new(ctx, "right", MLC_F32, 2);
     Func panel = mlc_func_new(ctx, "panel"), product = mlc_func_new(ctx, "product"), out = mlc_func_new(ctx, "out");
-    RDom k = rdom(ctx, "k", range(0, mlc_dim_extent(left, 0)));
+    RDom k = rdom(ctx, "k", range(0, DEPTH));
     def(at(panel, x, y), at(right, x, y));
     def(at(product, x, y), 0.f);
-    def_add(at(product, x, y), mul(at(panel, x, k.x), at(left, k.x, y)));
+    def_add(at(product, x, y), mul(at(left, k.x, y), at(panel, x, k.x)));
     def(at(out, x, y), at(product, x, y));
     return out;
 }
 
-static int64_t side(int pixels) {
-    return pixels < 1024 ? pixels : 1024;
-}
-
 /* left is the photo's brightness; right mirrors it and mixes neighbouring columns. */
 static int buffers(const Photo *p, mlc_buffer *b[APP_BUFFERS]) {
-    int64_t w = side(p->width), h = side(p->height);
-    b[0] = mlc_buffer_new(MLC_F32, 2, (int64_t[]){ w, h });
-    b[1] = mlc_buffer_new(MLC_F32, 2, (int64_t[]){ w, w });
-    b[2] = mlc_buffer_new(MLC_F32, 2, (int64_t[]){ w, h });
+    b[0] = mlc_buffer_new(MLC_F32, 2, (int64_t[]){ DEPTH, ROWS });
+    b[1] = mlc_buffer_new(MLC_F32, 2, (int64_t[]){ COLUMNS, DEPTH });
+    b[2] = mlc_buffer_new(MLC_F32, 2, (int64_t[]){ COLUMNS, ROWS });
     if (!b[0] || !b[1] || !b[2]) return 0;
     float *left = b[0]->data, *right = b[1]->data;
-    for (int64_t y = 0; y < h; y++)
-        for (int64_t x = 0; x < w; x++) left[y * w + x] = p->rgb[(y * p->height / h + p->height) * p->width + x * p->width / w];
-    for (int64_t y = 0; y < w; y++)
-        for (int64_t x = 0; x < w; x++) {
-            int64_t from = x + y - (w - 1), d = from < 0 ? -from : from;
-            right[y * w + x] = d < 8 ? (float)(8 - d) / 64.f : 0.f;
+    for (int64_t y = 0; y < ROWS; y++)
+        for (int64_t x = 0; x < DEPTH; x++)
+            left[y * DEPTH + x] = p->rgb[(y * p->height / ROWS + p->height) * p->width + x * p->width / DEPTH];
+    for (int64_t y = 0; y < DEPTH; y++)
+        for (int64_t x = 0; x < COLUMNS; x++) {
+            int64_t from = x + y - (DEPTH - 1), d = from < 0 ? -from : from;
+            right[y * COLUMNS + x] = d < 8 ? (float)(8 - d) / 64.f : 0.f;
         }
     return 3;
 }
 
 const App matmul_app = {
     .name = "matmul",
-    .what = "f32 matrix product, at most 1024 x 1024: mirrors the photo and smears it",
+    .what = "f32 matrix product of 1024 x 1024: mirrors the photo and smears it",
     .build = build,
     .buffers = buffers,
     .white = 255,
@@ -50,7 +60,7 @@ const App matmul_app = {
         { "unscheduled", "product: compute_at(out, x)" },
         { "vectors", "product: compute_root(), vectorize(x, 16), parallel(y);"
                      "product.u0: reorder(x, k, y), vectorize(x, 16), parallel(y)" },
-        { "registers", "out: tile(x, y, xo, yo, xi, yi, 32, 8, .tail = shift), reorder(xi, yi, yo, xo),"
+        { "registers", SIZES "out: tile(x, y, xo, yo, xi, yi, 32, 8), reorder(xi, yi, yo, xo),"
                        "     vectorize(xi, 16), unroll(xi), unroll(yi), parallel(xo);"
                        "product: compute_at(out, yo), vectorize(x, 16), unroll(x), unroll(y);"
                        "product.u0: reorder(x, y, k), vectorize(x, 16), unroll(x), unroll(y);"

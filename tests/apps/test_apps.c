@@ -1,0 +1,97 @@
+/* Every plan of every app against the oracle, on a picture of 37 x 23 points: primes, which no factor
+ * divides, and above every tile that a plan names but smaller than the next multiple. */
+#include "../../apps/app.h"
+#include "../../apps/photo.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+Suite *apps_suite(void);
+
+enum { W = 37, H = 23 };
+extern const App blur_app, unsharp_app, hist_app, matmul_app;
+static const App *const apps[] = { &blur_app, &unsharp_app, &hist_app, &matmul_app };
+
+static uint8_t pixels[3 * W * H];
+
+static size_t bytes_of(const mlc_buffer *b) {
+    return (size_t)mlc_buffer_count(b) * mlc_type_size(b->type);
+}
+
+/* Buffers of the app over the small picture; the output full of garbage. */
+static int make_buffers(const App *app, mlc_buffer *b[APP_BUFFERS]) {
+    Photo photo = { W, H, pixels };
+    memset(b, 0, sizeof(mlc_buffer *) * APP_BUFFERS);
+    photo_render(pixels, W, H);
+    int n = app->buffers(&photo, b);
+    ck_assert_int_gt(n, 0);
+    memset(b[n - 1]->data, 0xa5, bytes_of(b[n - 1]));
+    return n;
+}
+
+/* One point of the output where the two differ, as text. */
+static const char *difference(const mlc_buffer *a, const mlc_buffer *b) {
+    static char text[96];
+    size_t size = mlc_type_size(a->type), n = (size_t)mlc_buffer_count(a), at = n, wrong = 0;
+    for (size_t i = 0; i < n; i++)
+        if (memcmp((char *)a->data + i * size, (char *)b->data + i * size, size)) {
+            if (at == n) at = i;
+            wrong++;
+        }
+    size_t w = (size_t)a->dim[0].extent, h = (size_t)a->dim[1].extent;
+    snprintf(text, sizeof text, "%zu of %zu points differ, first (%zu, %zu, %zu)", wrong, n, at % w, at / w % h, at / w / h);
+    return wrong ? text : NULL;
+}
+
+static void run(const App *app, const char *plan, const mlc_options *o, mlc_buffer **b, int n) {
+    mlc_error_info e;
+    mlc_module *m = app_compile(app, plan, o);
+    ck_assert_msg(m != NULL, "%s under '%s' does not compile", app->name, plan);
+    ck_assert_msg(!mlc_run(m, n, b, 0, NULL, &e), "%s: %s", app->name, e.message);
+    mlc_module_free(m);
+}
+
+static void check_app(const App *app, const mlc_options *o) {
+    mlc_buffer *want[APP_BUFFERS], *got[APP_BUFFERS];
+    int n = make_buffers(app, want);
+    run(app, "", &(mlc_options){ .target = "interpret" }, want, n);
+    for (const AppPlan *p = app->plan; p->name; p++) {
+        make_buffers(app, got);
+        run(app, p->text, o, got, n);
+        const char *wrong = difference(want[n - 1], got[n - 1]);
+        ck_assert_msg(!wrong, "%s, plan %s: %s", app->name, p->name, wrong);
+        for (int i = 0; i < n; i++) mlc_buffer_free(got[i]);
+    }
+    for (int i = 0; i < n; i++) mlc_buffer_free(want[i]);
+}
+
+START_TEST(plans_equal_the_oracle) {
+    check_app(apps[_i], NULL);
+}
+END_TEST
+
+/* With every access checked: a plan that strays outside of a buffer fails even where the bytes are right. */
+START_TEST(no_plan_strays) {
+    check_app(apps[_i], &(mlc_options){ .check = true });
+}
+END_TEST
+
+START_TEST(the_photo_is_the_same_everywhere) {
+    uint32_t h = 2166136261u;
+    photo_render(pixels, W, H);
+    for (int i = 0; i < 3 * W * H; i++) h = (h ^ pixels[i]) * 16777619u;
+    ck_assert_uint_eq(h, 0x9d6a3c64);
+}
+END_TEST
+
+Suite *apps_suite(void) {
+    Suite *s = suite_create("apps");
+    TCase *t = tcase_create("plans");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, plans_equal_the_oracle, 0, (int)(sizeof apps / sizeof *apps));
+    tcase_add_loop_test(t, no_plan_strays, 0, (int)(sizeof apps / sizeof *apps));
+    tcase_add_test(t, the_photo_is_the_same_everywhere);
+    suite_add_tcase(s, t);
+    return s;
+}
