@@ -9,8 +9,8 @@
  * that guards a tail carries the flag itself.  For each serial or parallel loop, outermost first, the
  * conditions that depend on its variable are solved for it, inner loop variables taken over their whole
  * ranges (so that all lanes of a vector agree).  Where all hold is the steady state, in which they are
- * decided; only there does partitioning go on inwards, so a nest of n loops holds at most 2 n + 1 copies
- * of its body.  A parallel loop is not cut into three, which would wait for all threads twice: its
+ * decided; only there does partitioning go on inwards (but see prologue), so a nest of n loops holds some
+ * 2 n + 1 copies of its body.  A parallel loop is not cut into three, which would wait for all threads twice: its
  * iterations choose between the two bodies. */
 #include "lower/passes.h"
 
@@ -27,6 +27,7 @@ typedef struct {
     PtrMap inside;       /* Sym bound inside of the loop */
     int found;
     int vectors;         /* vector loops around */
+    bool border;         /* in a prologue: only innermost loops are cut */
 } Partition;
 
 enum { MARK_SEEN = 1, MARK_ANY = 2, MARK_CARRIES = 4, MARK_CARRIES_INNER = 8 };
@@ -192,20 +193,23 @@ static Stmt *steady_stmt(StmtMap *m, Stmt *s) {
 
 /* ---- cutting the loop ---- */
 
-static bool has_loop(const Stmt *s) {
-    if (!s) return false;
+/* Serial and parallel loops inside one another in s. */
+static int loop_depth(const Stmt *s) {
+    int most = 0, d;
+    if (!s) return 0;
     switch (s->kind) {
     case ST_BLOCK:
         for (int i = 0; i < s->u.block.n; i++)
-            if (has_loop(s->u.block.at[i])) return true;
-        return false;
-    case ST_FOR:
-        return s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL || has_loop(s->u.loop.body);
-    case ST_LET: return has_loop(s->u.let.body);
-    case ST_IF: return has_loop(s->u.cond.yes) || has_loop(s->u.cond.no);
-    case ST_ALLOC: return has_loop(s->u.alloc.body);
-    case ST_PRODUCE: return has_loop(s->u.produce.body);
-    default: return false;
+            if ((d = loop_depth(s->u.block.at[i])) > most) most = d;
+        return most;
+    case ST_FOR: return loop_depth(s->u.loop.body) + (s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL);
+    case ST_LET: return loop_depth(s->u.let.body);
+    case ST_IF:
+        most = loop_depth(s->u.cond.yes);
+        return (d = loop_depth(s->u.cond.no)) > most ? d : most;
+    case ST_ALLOC: return loop_depth(s->u.alloc.body);
+    case ST_PRODUCE: return loop_depth(s->u.produce.body);
+    default: return 0;
     }
 }
 
@@ -274,6 +278,19 @@ static Stmt *inwards(StmtMap *m, const Facts *fact, Stmt *body) {
     return now;
 }
 
+/* A prologue that holds whole loop nests, like the rows that warm up a sliding window or a tile at the
+ * border, is worth cutting its innermost loops. */
+static Stmt *prologue(StmtMap *m, const Stmt *loop, const Cut *c) {
+    Partition *p = m->user;
+    Stmt *body = loop->u.loop.body;
+    if (loop_depth(body) < 2 || p->border) return body;
+    const Node *last = ir_sub(p->ir, c->head_end, ir_idx(p->ir, 1));
+    p->border = true;
+    body = inwards(m, with_fact(p, loop->u.loop.var, c->min, last), body);
+    p->border = false;
+    return body;
+}
+
 static Stmt *assembled(StmtMap *m, const Stmt *loop, const Cut *c, Stmt *steady) {
     Partition *p = m->user;
     Interner *I = p->ir;
@@ -289,7 +306,7 @@ static Stmt *assembled(StmtMap *m, const Stmt *loop, const Cut *c, Stmt *steady)
         if (tail) in = ir_make2(I, OP_LAND, in, ir_make2(I, OP_LT, v, c->beyond));
         result = part(p, loop, c->min, c->end, st_if(p->arena, in, steady, loop->u.loop.body));
     } else {
-        Stmt *at[3] = { head ? part(p, loop, c->min, c->head_end, loop->u.loop.body) : NULL,
+        Stmt *at[3] = { head ? part(p, loop, c->min, c->head_end, prologue(m, loop, c)) : NULL,
                         part(p, loop, c->first, c->beyond, steady),
                         tail ? part(p, loop, c->tail, c->end, loop->u.loop.body) : NULL };
         result = st_block(p->arena, 3, at);
@@ -301,7 +318,7 @@ static Stmt *assembled(StmtMap *m, const Stmt *loop, const Cut *c, Stmt *steady)
 static Stmt *collect(Partition *p, const Stmt *loop) {
     const Facts *outer = p->facts;
     p->var = loop->u.loop.var;
-    p->innermost = !has_loop(loop->u.loop.body);
+    p->innermost = !loop_depth(loop->u.loop.body);
     p->lo = p->hi = NULL;
     p->found = 0;
     pm_init(&p->solved, p->arena);
@@ -331,7 +348,8 @@ static Stmt *visit(StmtMap *m, Stmt *s) {
     const Facts *outer = p->facts;
     bool loop = s->kind == ST_FOR, vector = loop && s->u.loop.kind == LOOP_VECTOR;
     /* Inside a vector loop the ends of the steady state could differ from lane to lane. */
-    if (loop && !p->vectors && (s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL)) {
+    bool cuts = loop && !p->vectors && (!p->border || !loop_depth(s->u.loop.body));
+    if (cuts && (s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL)) {
         Stmt *cut_up = partitioned(m, s);
         if (cut_up) return cut_up;
     }

@@ -150,6 +150,19 @@ static const Lin *joined(Sim *s, const Lin *x) {
     return x;
 }
 
+/* A name that is known to be a sum goes where that cancels: y - y.min + 4 with y.min = y - 3 is 7. */
+static const Lin *shortened(Sim *s, const Lin *x) {
+    for (int i = 0; i < x->n; i++) {
+        const Node *v = x->at[i].atom;
+        const Bound *b = v->op == OP_VAR ? sim_find(s, v->u.sym) : NULL;
+        const Node *value = b ? b->f->range.lo : NULL;
+        if (!value || value != b->f->range.hi || depth_of(s, value) >= b->depth) continue;
+        const Lin *l = lin_add(s, lin_without(s, x, v), lin_of(s, value), x->at[i].k);
+        if (l && l->n < x->n) return shortened(s, l);
+    }
+    return x;
+}
+
 const Node *step_index(Sim *s, const Node *e) {
     int64_t c;
     if (e->op == OP_DIV && ir_is_int(e->kid[1], &c) && c > 0) return quotient(s, lin_of(s, e->kid[0]), c);
@@ -161,7 +174,7 @@ const Node *step_index(Sim *s, const Node *e) {
         return q ? lin_node(s, q) : e;
     }
     if (e->op == OP_DIV || e->op == OP_MOD) return e;
-    return lin_node(s, joined(s, lin_of(s, e)));
+    return lin_node(s, shortened(s, joined(s, lin_of(s, e))));
 }
 
 /* ---- minima and maxima ---- */

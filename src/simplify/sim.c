@@ -103,6 +103,7 @@ bool sim_holds(Sim *s, const Node *cond) {
 
 const Node *sim_simplify(Interner *I, const Facts *f, const Node *e) {
     Sim s;
+    if (ir_is_const(e)) return e;
     sim_open(&s, I, f);
     return simple(&s, e);
 }

@@ -90,6 +90,9 @@ static const struct {
     { "y + x + 1 + x", "x * 2 + y + 1", NULL },
     { "(x * y) - (y * x)", "0", NULL },
     { "x * (2 * y) - 2 * (x * y)", "0", NULL },
+    { "x - y + 4", "7", "y: x - 3, x - 3" },
+    { "x - y + z", "z + 3", "y: x - 3, x - 3" },
+    { "y + z", "y + z", "y: x - 3, x - 3" },
     /* quotients and remainders */
     { "(4 * x + y) / 4", "x", "y: 0, 3" },
     { "(4 * x + y) / 4", "(x * 4 + y) / 4", "y: 0, 4" },
