@@ -177,7 +177,7 @@ static void print_dims(StrBuf *out, const Func *f) {
     }
 }
 
-void alg_print_program(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n) {
+void alg_print_with(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n, Func *const *more, int n_more) {
     Survey s = { .a = out->arena, .out = out };
     pm_init(&s.seen, out->arena);
     pm_init(&s.printed, out->arena);
@@ -187,6 +187,7 @@ void alg_print_program(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n) {
         if (!outputs[i]->is_input && !outputs[i]->def.n) fault_raise(out->arena->fault, ERR_FUNC_UNDEFINED, &place, outputs[i]->name);
     }
     order(&s, outputs, n);
+    order(&s, more, n_more);
     sb_puts(out, "mlc 1\n");
     for (int i = 0; i < ctx->funcs.n; i++) /* in order of creation, which numbers the slots */
         if (ctx->funcs.at[i]->is_input && pm_has(&s.seen, ctx->funcs.at[i])) print_input(out, ctx->funcs.at[i]);
@@ -196,4 +197,8 @@ void alg_print_program(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n) {
     for (int i = 0; i < s.funcs.n; i++) print_dims(out, s.funcs.at[i]);
     for (int i = 0; i < n; i++) sb_printf(out, "%s%s", i ? ", " : "output ", outputs[i]->name);
     sb_puts(out, n ? ";\n" : "");
+}
+
+void alg_print_program(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n) {
+    alg_print_with(out, ctx, outputs, n, NULL, 0);
 }

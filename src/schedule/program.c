@@ -95,6 +95,15 @@ static void print_plan(StrBuf *out, const mlc_plan *plan, int i) {
     sb_puts(out, "}\n");
 }
 
+/* A plan may name Funcs that the outputs do not need: they are printed too, so that it reads back. */
+static void add_scheduled(Arena *a, FuncList *list, const mlc_plan *plan) {
+    for (int i = 0; i < plan->line.n; i++) {
+        Func *f[2] = { plan->line.at[i].func, plan->line.at[i].d.at.f };
+        for (int k = 0; k < 2; k++)
+            if (f[k] && !f[k]->poison && (f[k]->is_input || f[k]->def.n)) VEC_PUSH(a, list, f[k]);
+    }
+}
+
 const char *mlc_program_print(mlc_ctx *ctx, int n_outputs, const mlc_func *outputs, int n_plans, mlc_plan *const *plans) {
     Barrier b;
     if (!ctx || !FAULT_TRY(&ctx->fault, b)) return NULL;
@@ -106,7 +115,10 @@ const char *mlc_program_print(mlc_ctx *ctx, int n_outputs, const mlc_func *outpu
         if (!f[i]) fault_raise(&ctx->fault, ERR_PLAN_NO_FUNC, NULL);
         if (f[i]->ctx != ctx) fault_raise(&ctx->fault, ERR_CONTEXTS_MIX, NULL);
     }
-    alg_print_program(&out, ctx, f, n_outputs);
+    FuncList more = { 0 };
+    for (int i = 0; i < n_plans; i++)
+        if (plans[i]) add_scheduled(&ctx->arena, &more, plans[i]);
+    alg_print_with(&out, ctx, f, n_outputs, more.at, more.n);
     for (int i = 0; i < n_plans; i++)
         if (plans[i]) print_plan(&out, plans[i], i);
     FAULT_END(&ctx->fault, b);

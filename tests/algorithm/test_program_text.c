@@ -163,6 +163,23 @@ START_TEST(same_program) {
 }
 END_TEST
 
+/* The sugar that prints as something else: it must parse, and print as text that reads back. */
+START_TEST(sugar) {
+    mlc_ctx *ctx = new_ctx();
+    mlc_program *p = mlc_program_parse(ctx,
+        "mlc 1; input in: u8[2] range 0..254; param q: f32 range 0.0..4.0 = 1.5; rdom k(0, 9);\n"
+        "c = constant_edge(0, in, 0, 640; 0, 480); r = repeat_edge(in, ; 0, 480); i = repeat_image(c, 0, 9; 0, 9);\n"
+        "m = mirror_image(in); n = mirror_interior(in); f(x) = {c(x, 1), argmin(k, in(k, x))[0], f32(argmax(k, in(x, k))[1])};\n"
+        "g(x, y) = minimum(k, r(x + k, y)) + maximum(k, i(x + k, y)) * product(k, m(x, k)) - u8(sum(k, u32(n(k, y))));\n"
+        "s() = 3; h(index(in(k, 0))) += 1; h(index(in(0, k))) max= type_max(i32) - 1; output f, g, s, h;", NULL);
+    ck_assert_msg(p != NULL, "%s", mlc_error(ctx));
+    const char *one = printed(ctx, p);
+    ck_assert_msg(one != NULL, "%s", mlc_error(ctx));
+    check_print(one, one);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 START_TEST(values) {
     mlc_ctx *ctx = mlc_ctx_new();
     double gain = 0.25;
@@ -265,7 +282,7 @@ START_TEST(garbage) {
             switch (below(4)) {
             case 0: s[at] = "(){}[];:,.=<>&|\"`/*0x1e-$\n \x01\xff"[below(29)]; break;
             case 1: memmove(s + at, s + at + len, n - at - len + 1), n -= len; break;
-            case 2: if (to + len <= n) memcpy(s + to, s + at, len); break;
+            case 2: if (to + len <= n) memmove(s + to, s + at, len); break;
             default: s[n = at] = 0; break;
             }
             if (n < 4) break;
@@ -310,6 +327,7 @@ Suite *program_text_suite(void) {
     tcase_add_test(t, whole);
     tcase_add_test(t, two_doors);
     tcase_add_test(t, same_program);
+    tcase_add_test(t, sugar);
     tcase_add_test(t, values);
     tcase_add_test(t, errors);
     tcase_add_test(t, garbage);
