@@ -529,7 +529,7 @@ static void slice_visit(void *user, const Node *e) {
     Text t = is_bool ? mask_op(s, e, &bytes) : data_op(s, e);
     bool plain = t.prec == P_ATOM && !strchr(t.s, '(') && !strchr(t.s, '*');
     /* A load's text is an lvalue: it binds as a unary operator. */
-    if (*t.s == '*') t.prec = P_UNARY;
+    if (t.prec == P_ATOM && *t.s == '*') t.prec = P_UNARY;
     if (!plain && (shared || strlen(t.s) > LONGEST)) t = named(s, is_bool ? mask_c(s, bytes) : vt(s, type_of(e)), t);
     if (is_bool) pm_put(&s->width, e, (void *)(intptr_t)bytes);
     pm_put(&s->text, e, arena_copy(G->arena, &t, sizeof t));
