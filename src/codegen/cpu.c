@@ -8,7 +8,8 @@ static const char layouts[] =
     "typedef signed char i8;\ntypedef short i16;\ntypedef int i32;\ntypedef long i64;\n"
     "typedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long u64;\n"
     "typedef float f32;\ntypedef double f64;\n"
-    "#define INLINE static inline __attribute__((always_inline))\n\n";
+    "#define INLINE static inline __attribute__((always_inline))\n"
+    "#define OUTLINE static __attribute__((noinline))\n\n";
 
 static const char call_layout[] =
     "typedef union {\n    i64 i;\n    f64 f;\n} mlc_scalar;\n"
