@@ -39,9 +39,9 @@ static bool find_name(void *user, const Place *place, const char *name, Parsed *
     TextParser *t = user;
     mlc_ctx *ctx = t->ctx;
     (void)place;
-    if (of_value(ctx, name, r)) return true;
     const Named *n = sm_get(&ctx->names, name);
     const Sym *s = n && n->kind == NAME_PARAM ? n->u.param : rvar_named(ctx, name);
+    if (!s && of_value(ctx, name, r)) return true;
     if (!s) s = size_named(ctx, name);
     if (!s) s = sm_get(&ctx->vars, name);
     if (!s && t->left && !n && !strchr(name, '.')) {

@@ -129,10 +129,19 @@ static Number number_at(const Node *e, int i) {
 
 /* ---- names and strings ---- */
 
+/* Does the word mean something of its own in an expression? */
+static bool is_reserved(const char *s) {
+    static const char *const words[] = { "true", "false", "inf", "nan", "type_min", "type_max" };
+    static const char *const prefixes[] = { "$", "undef_", "reinterpret_", "saturate_" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(s, words[i])) return true;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (!strncmp(s, prefixes[i], strlen(prefixes[i]))) return true;
+    return false;
+}
+
 static void print_name(StrBuf *out, const char *s) {
-    bool word = !strcmp(s, "true") || !strcmp(s, "false") || !strcmp(s, "inf") || !strcmp(s, "nan") || !strncmp(s, "undef_", 6);
-    bool plain = lex_is_plain_name(s) && !word && *s != '$';
-    sb_printf(out, plain ? "%s" : "`%s`", s);
+    sb_printf(out, lex_is_plain_name(s) && !is_reserved(s) ? "%s" : "`%s`", s);
 }
 
 static void print_string(StrBuf *out, const char *s) {

@@ -85,6 +85,8 @@ START_TEST(rows) {
         { "f(x) = print(\"f\", x, 2);", "f(x) = i32(print(\"f\", x, 2));\n" },
         { "f(x) = 1 / 3 + 7 % 4 - min(2, 3);", "f(x) = 1;\n" },
         { "f(x) = { 1 };", "f(x) = 1;\n" },
+        { "input inf: u8[1];\ntype_min(x) = `inf`(x);\nsaturate_u8(`nan`) = `type_min`(`nan`);\nsum(x) = `saturate_u8`(x);\nf(x) = sum(x);", NULL },
+        { "plan(x) = 1;\noutput(input) = plan(input);\nf(x) = output(x);", NULL },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char text[2048], expected[2048];
@@ -304,6 +306,33 @@ START_TEST(garbage) {
 }
 END_TEST
 
+/* Memory runs out at every place. */
+static void *resize_until(void *user, void *old, size_t size) {
+    int *left = user;
+    if (size && (*left)-- <= 0) return NULL;
+    return mlc_allocator_libc.resize(mlc_allocator_libc.user, old, size);
+}
+
+START_TEST(out_of_memory) {
+    static char text[40000] = "mlc 1\nf(x) = 1";
+    for (int i = 0; i < 1500; i++) strcat(text + 12, " + x * 3");
+    strcat(text, "; output f; plan a { f: vectorize(x, 8); }");
+    for (int n = 0; n < 200; n++) {
+        int left = n;
+        mlc_allocator hook = { resize_until, &left };
+        mlc_ctx *ctx = mlc_ctx_new_with(&hook);
+        mlc_program *p = ctx ? mlc_program_parse(ctx, text, NULL) : NULL;
+        const char *one = p ? printed(ctx, p) : NULL;
+        if (ctx && !one) ck_assert_int_eq(mlc_error_code(ctx), ERR_OUT_OF_MEMORY);
+        mlc_ctx_free(ctx);
+        if (!one) continue;
+        ck_assert_int_gt(n, 2);
+        return;
+    }
+    ck_abort_msg("never enough");
+}
+END_TEST
+
 START_TEST(nulls) {
     mlc_ctx *ctx = mlc_ctx_new();
     ck_assert(!mlc_program_parse(NULL, "", NULL) && !mlc_program_parse(ctx, NULL, NULL) && !mlc_let_text(NULL, "", MLC_HERE));
@@ -331,6 +360,7 @@ Suite *program_text_suite(void) {
     tcase_add_test(t, values);
     tcase_add_test(t, errors);
     tcase_add_test(t, garbage);
+    tcase_add_test(t, out_of_memory);
     tcase_add_test(t, nulls);
     suite_add_tcase(s, t);
     return s;
