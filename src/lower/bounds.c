@@ -23,8 +23,9 @@ static Interval let_range(Build *b, const Facts *f, const Scope *outer, const Ne
     bool all = !let->outermost || is_inside(outer, let->outermost);
     if (all && b->loose && let->loose.lo) return let->loose;
     if (all && let->whole.lo) return let->whole;
+    if (let->coarse) return let->whole;
     Interval i = sim_bounds(b->ir, f, let->value, NULL);
-    if (!i.lo) i.lo = let->whole.lo; /* quotients by an unknown extent: at worst everything */
+    if (!i.lo) i.lo = let->whole.lo;
     if (!i.hi) i.hi = let->whole.hi;
     if (!let->clips || b->loose || !i.hi || i.hi == let->whole.hi) return i;
     const Node *clipped = ir_min(b->ir, ir_make1(b->ir, OP_LIKELY, i.hi), let->whole.hi);

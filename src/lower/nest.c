@@ -306,8 +306,12 @@ static void value_of_fuse(Nesting *n, const Split *s) {
     const Node *outer_last = ir_sub(I(n), outer->covered, ir_idx(I(n), 1));
     Scope *at = fused.avail;
     const Scope *top = fused.outermost;
-    const Sym *a = bind(n, at, loop_name(n, s->inner), inner->rel, (Interval){ zero, last }, top, false)->sym;
-    const Sym *c = bind(n, at, loop_name(n, s->outer), outer->rel, (Interval){ zero, outer_last }, top, false)->sym;
+    NestLet *let = bind(n, at, loop_name(n, s->inner), inner->rel, (Interval){ zero, last }, top, false);
+    const Sym *a = let->sym;
+    let->coarse = !ir_is_const(size);
+    let = bind(n, at, loop_name(n, s->outer), outer->rel, (Interval){ zero, outer_last }, top, false);
+    const Sym *c = let->sym;
+    let->coarse = !ir_is_const(size);
     inner = find(n, s->inner);
     inner->rel = ir_var(I(n), a);
     inner->outermost = fused.outermost;

@@ -24,6 +24,7 @@ typedef struct {
     const Scope *outermost; /* the outermost of the loops it is made of */
     Interval loose;       /* contains whole, and is of constant length where `whole` is not; or NULL ends */
     bool clips;           /* a guard keeps it within `whole` where value alone would not */
+    bool coarse;          /* a quotient by an unknown extent: nothing less than `whole` can be said of it */
 } NestLet;
 
 /* An end of a box.  `full` is what the value would be without a sliding window, NULL: the value. */
