@@ -52,6 +52,7 @@ _Noreturn void lex_unexpected(Lexer *L, const char *wanted) {
 }
 
 void lex_show_caret(Lexer *L) {
+    if (!L->fault) return; /* memory ran out before it was set up */
     char *message = L->fault->info.message;
     size_t size = sizeof L->fault->info.message, at = strlen(message);
     const char *from = L->mark, *to = L->mark;
