@@ -48,8 +48,8 @@ static const Node *mask(Sim *s, const Node *e) {
 /* x / c is x * (1 / c) where 1 / c is exact: both round the same real number. */
 static const Node *reciprocal(Sim *s, const Node *e) {
     mlc_type t = (mlc_type)e->type;
+    if (e->op != OP_DIV || e->kid[1]->op != OP_CONST || (t != MLC_F32 && t != MLC_F64)) return e;
     const Node *c = e->kid[1];
-    if (e->op != OP_DIV || c->op != OP_CONST || (t != MLC_F32 && t != MLC_F64)) return e;
     int power;
     double one = val_round(t, 1 / c->u.f).f;
     if (fabs(frexp(c->u.f, &power)) != 0.5 || !isfinite(one) || one == 0) return e;
