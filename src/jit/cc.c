@@ -64,11 +64,9 @@ const char *jit_host_features(Arena *a) {
 /* ---- which compiler ---- */
 
 static const char *absolute(Arena *a, const char *path) {
-    char *real = realpath(path, NULL);
-    if (!real) return NULL;
-    char *s = arena_str(a, real);
-    free(real);
-    return access(s, X_OK) == 0 ? s : NULL;
+    char real[PATH_MAX]; /* not malloc's: the arena may leave by a fault */
+    if (!realpath(path, real)) return NULL;
+    return access(real, X_OK) == 0 ? arena_str(a, real) : NULL;
 }
 
 /* As a shell would find it. */
