@@ -22,5 +22,15 @@ $(BUILD)/mlc_tests: LIBS := $(BUILD)/libmlc_all.a $(LIBS)
 demo: $(APP_PROGRAMS) $(BUILD)/apps/render $(BUILD)/apps/contact
 	$(Q)sh apps/demo.sh $(BUILD) "$(PHOTO)"
 
+# The search runs, and the program that it leaves holds.
+TEST_DEPS += check-search
+check-search: $(BUILD)/mlc
+	$(Q)mkdir -p $(BUILD)/search
+	$(Q)MLC=$(BUILD)/mlc SIZE=131,67 sh apps/search/search.sh 4 1 > $(BUILD)/search/best 2> $(BUILD)/search/log || \
+	    { cat $(BUILD)/search/log; exit 1; }
+	$(Q)cat apps/search/blur.mlc $(BUILD)/search/best > $(BUILD)/search/blur.mlc
+	$(Q)$(BUILD)/mlc check $(BUILD)/search/blur.mlc > $(BUILD)/search/check
+	@echo "  the schedule search runs"
+
 -include $(wildcard $(BUILD)/apps/*.d $(BUILD)/lib/apps/*.d $(BUILD)/small/apps/*.d)
-.PHONY: demo
+.PHONY: demo check-search

@@ -38,7 +38,7 @@ const App blur_app = {
                      "out: vectorize(x, 32), parallel(y)" },
         { "tiles", "out: tile(x, y, xo, yo, xi, yi, 256, 32), vectorize(xi, 32), parallel(yo);"
                    "rows: compute_at(out, xo), vectorize(x, 32)" },
-        { "slide", "out: split(y, yo, yi, 64), vectorize(x, 32), parallel(yo);"
+        { "slide", "out: split(y, yo, yi, 128), vectorize(x, 64), parallel(yo);"
                    "rows: store_at(out, yo), compute_at(out, yi), vectorize(x, 32)" },
     },
 };

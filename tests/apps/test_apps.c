@@ -4,6 +4,7 @@
 #include "../../apps/photo.h"
 
 #include <check.h>
+#include <mlc/text.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,34 @@ START_TEST(no_plan_strays) {
 }
 END_TEST
 
+/* The blur as text: apps/search/blur.mlc, under each of its plans, against the blur in C. */
+START_TEST(text_and_c_agree) {
+    static char text[8192];
+    mlc_buffer *want[APP_BUFFERS], *got[APP_BUFFERS];
+    FILE *f = fopen("apps/search/blur.mlc", "r");
+    ck_assert_msg(f != NULL, "tests run in the root of the repository");
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_program *p = mlc_program_parse(ctx, text, "blur.mlc");
+    ck_assert_msg(p != NULL, "%s", mlc_error(ctx));
+    int n = make_buffers(&blur_app, want);
+    run(&blur_app, "", NULL, want, n);
+    ck_assert_int_gt(mlc_program_n_plans(p), 2);
+    for (int i = 0; i < mlc_program_n_plans(p); i++) {
+        mlc_error_info e = { 0 };
+        make_buffers(&blur_app, got);
+        mlc_module *m = mlc_compile(mlc_program_plan(p, i), mlc_outs(mlc_program_output(p, 0)), NULL, &e);
+        ck_assert_msg(m && !mlc_run(m, n, got, 0, NULL, &e), "plan %d: %s", i, e.message);
+        ck_assert_msg(!difference(want[n - 1], got[n - 1]), "plan %d: %s", i, difference(want[n - 1], got[n - 1]));
+        mlc_module_free(m);
+        for (int k = 0; k < n; k++) mlc_buffer_free(got[k]);
+    }
+    for (int k = 0; k < n; k++) mlc_buffer_free(want[k]);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 START_TEST(the_photo_is_the_same_everywhere) {
     uint32_t h = 2166136261u;
     photo_render(pixels, W, H);
@@ -91,6 +120,7 @@ Suite *apps_suite(void) {
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, plans_equal_the_oracle, 0, (int)(sizeof apps / sizeof *apps));
     tcase_add_loop_test(t, no_plan_strays, 0, (int)(sizeof apps / sizeof *apps));
+    tcase_add_test(t, text_and_c_agree);
     tcase_add_test(t, the_photo_is_the_same_everywhere);
     suite_add_tcase(s, t);
     return s;
