@@ -127,6 +127,12 @@ static const char *least_text(mlc_type t) {
     }
 }
 
+/* How instructions call elements of that size. */
+static const char *letter_of(mlc_type t) {
+    int n = ty_bytes(t);
+    return n == 1 ? "b" : n == 2 ? "w" : n == 4 ? "d" : "q";
+}
+
 /* The text of `$name`; *n is how much of it was the name. */
 static const char *expand(Gen *G, const Want *w, const char *p, size_t *n) {
     static const struct {
@@ -134,7 +140,7 @@ static const char *expand(Gen *G, const Want *w, const char *p, size_t *n) {
         char what;
     } words[] = { { "end", 'e' }, { "max", 'M' }, { "min", 'm' }, { "whole", 'w' }, { "T", 'T' }, { "S", 'S' },
                   { "U", 'U' }, { "R", 'R' }, { "V", 'V' }, { "I", 'I' }, { "W", 'W' }, { "Q", 'Q' }, { "N", 'N' },
-                  { "t", 't' }, { "r", 'r' }, { "B", 'B' }, { "f", 'f' }, { "x", 'x' }, { "p", 'p' } };
+                  { "t", 't' }, { "r", 'r' }, { "B", 'B' }, { "f", 'f' }, { "x", 'x' }, { "p", 'p' }, { "j", 'j' }, { "k", 'k' } };
     char what = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words && !what; i++) {
         *n = strlen(words[i].name);
@@ -160,6 +166,8 @@ static const char *expand(Gen *G, const Want *w, const char *p, size_t *n) {
     case 'f': return f;
     case 'x': return fmt(G, "x%d", w->lanes);
     case 'p': return w->of == MLC_F32 ? "ps" : "pd";
+    case 'j': return letter_of(w->of);
+    case 'k': return fmt(G, "%s%s", ty_is_unsigned(w->of) ? "u" : "s", letter_of(w->of));
     default: BUG(G->arena->fault, "a helper's template names nothing");
     }
 }
@@ -211,6 +219,10 @@ static const char *fill(Gen *G, const Want *w, const char *body) {
     for (const char *p = body; *p;) {
         size_t n = 0;
         if (*p != '$') sb_putn(&once, p++, 1);
+        else if (p[1] == '$') {
+            sb_puts(&once, "$");
+            p += 2;
+        }
         else {
             bool vector = p[1] == 'v' && p[2] == '{';
             sb_puts(&once, vector ? expand_vector(G, w, p + 1, &n) : expand(G, w, p + 1, &n));
