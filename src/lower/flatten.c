@@ -9,23 +9,51 @@
 
 #include <string.h>
 
+/* Memory in scope; `min` is what each min is made of, where the Storage itself holds a name for it. */
+typedef struct {
+    Storage *storage;
+    const Node *min[MAX_RANK];
+} Scoped;
+
 typedef struct {
     Program *p;
-    PtrMap memory; /* Func -> Storage in scope */
+    PtrMap memory; /* Func -> Scoped */
 } Flatten;
+
+static void count_node(void *user, const Node *e) {
+    (void)e;
+    ++*(int *)user;
+}
+
+static int size_of(Interner *I, const Node *e) {
+    int n = 0;
+    ir_visit(I->arena, e, count_node, &n);
+    return n;
+}
+
+/* The distance from the start: what the min is made of cancels against the coordinate as a rule, and where
+ * it does not, its name is shorter. */
+static const Node *offset(Interner *I, const Scoped *m, int d, const Node *coord) {
+    const Storage *t = m->storage;
+    if (t->fold[d] > 0) return ir_make2(I, OP_MOD, coord, ir_idx(I, t->fold[d]));
+    const Node *named = sim_simplify(I, NULL, ir_sub(I, coord, t->min[d]));
+    if (m->min[d] == t->min[d]) return named;
+    const Node *raw = sim_simplify(I, NULL, ir_sub(I, coord, m->min[d]));
+    return size_of(I, raw) <= size_of(I, named) ? raw : named;
+}
 
 /* Dimensions of constant stride make one sum; the others stay products of an offset and a stride, which
  * is invariant in the inner loops. */
-static const Node *one_index(Interner *I, const Storage *t, const Node *const *coord) {
+static const Node *one_index(Interner *I, const Scoped *m, const Node *const *coord) {
+    const Storage *t = m->storage;
     const Node *sum = ir_idx(I, 0), *rest = NULL;
     for (int d = 0; d < t->rank; d++) {
-        const Node *c = t->fold[d] > 0 ? ir_make2(I, OP_MOD, coord[d], ir_idx(I, t->fold[d]))
-                                       : ir_sub(I, coord[d], t->min[d]);
+        const Node *c = offset(I, m, d, coord[d]);
         if (ir_is_const(t->stride[d])) {
             sum = ir_add(I, sum, ir_mul(I, c, t->stride[d]));
             continue;
         }
-        const Node *product = ir_mul(I, sim_simplify(I, NULL, c), t->stride[d]);
+        const Node *product = ir_mul(I, c, t->stride[d]);
         rest = rest ? ir_add(I, rest, product) : product;
     }
     sum = sim_simplify(I, NULL, sum);
@@ -35,10 +63,10 @@ static const Node *one_index(Interner *I, const Storage *t, const Node *const *c
 static const Node *flatten_node(void *user, Interner *I, const Node *e) {
     Flatten *f = user;
     if (e->op != OP_ACCESS) return e;
-    Storage *t = pm_get(&f->memory, e->u.func);
-    CHECK(I->fault, t && e->n == t->rank);
-    const Node *index = one_index(I, t, e->kid);
-    return ir_node(I, OP_LOAD, (mlc_type)e->type, (uint64_t)(uintptr_t)t, e->aux, 1, &index);
+    const Scoped *s = pm_get(&f->memory, e->u.func);
+    CHECK(I->fault, s && e->n == s->storage->rank);
+    const Node *index = one_index(I, s, e->kid);
+    return ir_node(I, OP_LOAD, (mlc_type)e->type, (uint64_t)(uintptr_t)s->storage, e->aux, 1, &index);
 }
 
 static const Node *expr(StmtMap *m, const Node *e) {
@@ -47,13 +75,14 @@ static const Node *expr(StmtMap *m, const Node *e) {
 
 static Stmt *flatten_store(StmtMap *m, Stmt *s) {
     Flatten *f = m->user;
-    Storage *t = pm_get(&f->memory, s->u.store.func);
-    CHECK(m->ir->fault, t && s->u.store.rank == t->rank);
+    const Scoped *where = pm_get(&f->memory, s->u.store.func);
+    CHECK(m->ir->fault, where && s->u.store.rank == where->storage->rank);
+    Storage *t = where->storage;
     const Node *coord[MAX_RANK];
     for (int d = 0; d < t->rank; d++) coord[d] = expr(m, s->u.store.coord[d]);
     Stmt *now = arena_copy(m->arena, s, sizeof *s);
     memset(now->u.store.coord, 0, sizeof now->u.store.coord);
-    now->u.store.coord[0] = one_index(m->ir, t, coord);
+    now->u.store.coord[0] = one_index(m->ir, where, coord);
     now->u.store.rank = 1;
     now->u.store.storage = t;
     for (int i = 0; i < s->u.store.n; i++) now->u.store.value[i] = expr(m, s->u.store.value[i]);
@@ -80,18 +109,22 @@ static const Node *name_it(StmtMap *m, const Storage *t, const char *what, int d
 
 static Stmt *flatten_alloc(StmtMap *m, Stmt *s) {
     Flatten *f = m->user;
-    Storage *t = arena_copy(m->arena, s->u.alloc.storage, sizeof *t), *outer = pm_get(&f->memory, t->func);
+    Storage *t = arena_copy(m->arena, s->u.alloc.storage, sizeof *t);
+    void *outer = pm_get(&f->memory, t->func);
+    Scoped *scoped = ARENA_NEW(m->arena, Scoped);
+    scoped->storage = t;
     NamedNode named[3 * MAX_RANK];
     int n = 0;
     const Node *stride = ir_idx(m->ir, 1);
     for (int d = 0; d < t->rank; d++) {
+        scoped->min[d] = t->min[d];
         t->min[d] = name_it(m, t, "min", d, t->min[d], named, &n);
         t->extent[d] = name_it(m, t, "extent", d, t->extent[d], named, &n);
         t->stride[d] = d ? name_it(m, t, "stride", d, stride, named, &n) : stride;
         const Node *size = t->fold[d] > 0 ? ir_idx(m->ir, t->fold[d]) : t->extent[d];
         stride = sim_simplify(m->ir, NULL, ir_mul(m->ir, t->stride[d], size));
     }
-    pm_put(&f->memory, t->func, t);
+    pm_put(&f->memory, t->func, scoped);
     Stmt *body = st_map(m, s->u.alloc.body);
     pm_put(&f->memory, t->func, outer);
     if (!body) return NULL;
@@ -111,7 +144,12 @@ void low_flatten(Program *p, const LowerOptions *o) {
     (void)o;
     Flatten f = { .p = p };
     pm_init(&f.memory, p->arena);
-    for (int i = 0; i < p->external.n; i++) pm_put(&f.memory, p->external.at[i]->func, p->external.at[i]);
+    for (int i = 0; i < p->external.n; i++) {
+        Scoped *s = ARENA_NEW(p->arena, Scoped);
+        s->storage = p->external.at[i];
+        memcpy(s->min, s->storage->min, sizeof s->min);
+        pm_put(&f.memory, s->storage->func, s);
+    }
     StmtMap m = { .arena = p->arena, .ir = p->ir, .expr = expr, .stmt = stmt, .user = &f };
     p->body = st_map(&m, p->body);
 }

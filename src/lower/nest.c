@@ -21,6 +21,7 @@ typedef struct {
     const Node *rel;     /* index from 0 */
     const Scope *outermost;
     Scope *avail;        /* innermost loop that rel is made of */
+    int64_t most;        /* a constant that bounds extent, or 0 */
     bool clips, is_point;
 } Piece;
 
@@ -142,8 +143,10 @@ static void first_pieces(Nesting *n) {
     const Def *def = st->sched->def;
     for (int d = 0; d < def->rank; d++) {
         const Node *c = def->coord[d];
-        if (c->op == OP_VAR && c->u.sym->kind == SYM_VAR)
-            find(n, c->u.sym->name)->extent = low_length(n->b, n->facts, st->fn->box[d]);
+        if (c->op != OP_VAR || c->u.sym->kind != SYM_VAR) continue;
+        Piece *p = find(n, c->u.sym->name);
+        p->extent = low_length(n->b, n->facts, st->fn->box[d]);
+        p->most = st->fn->most[d];
     }
     for (int i = 0; def->rdom && i < def->rdom->n; i++)
         find(n, def->rdom->var[i]->name)->extent = simple(n, def->rdom->extent[i]);
@@ -162,14 +165,20 @@ static void find_extents(Nesting *n) {
         if (s->kind == SPLIT_FUSE) { /* an empty piece makes the whole empty, also where both are negative */
             n->before[i][0] = not_negative(n, find(n, s->inner)->extent);
             n->before[i][1] = not_negative(n, find(n, s->outer)->extent);
-            find(n, s->old)->extent = simple(n, ir_mul(I(n), n->before[i][1], n->before[i][0]));
+            int64_t most = find(n, s->inner)->most * find(n, s->outer)->most;
+            Piece *fused = find(n, s->old);
+            fused->extent = simple(n, ir_mul(I(n), n->before[i][1], n->before[i][0]));
+            fused->most = most;
             continue;
         }
+        int64_t most = find(n, s->old)->most;
         const Node *extent = find(n, s->old)->extent, *outer = ceil_div(n, extent, s->factor);
         n->before[i][0] = extent;
         n->tail[i] = choose_tail(n, i, extent);
         find(n, s->outer)->extent = outer;
+        find(n, s->outer)->most = (most + s->factor - 1) / s->factor;
         find(n, s->inner)->extent = ir_idx(I(n), s->factor);
+        find(n, s->inner)->most = s->factor;
     }
 }
 
@@ -192,6 +201,17 @@ static bool is_untouched(const Nesting *n, const char *name) {
         if (!strcmp(s->old, name) || !strcmp(s->outer, name) || !strcmp(s->inner, name)) return false;
     }
     return true;
+}
+
+/* Does the guard of the split that made this outer loop fail past the loop's end? */
+static bool is_guarded(const Nesting *n, const char *name) {
+    const StageSched *sched = n->st->sched;
+    for (int i = sched->split.n - 1; i >= 0; i--) {
+        const Split *s = &sched->split.at[i];
+        if (!strcmp(s->old, name) && s->kind == SPLIT_FUSE) return false;
+        if (s->kind == SPLIT_SPLIT && !strcmp(s->outer, name)) return n->tail[i] == MLC_TAIL_GUARD;
+    }
+    return false;
 }
 
 /* The min of an original dimension's range. */
@@ -235,7 +255,10 @@ static void make_scopes(Nesting *n) {
         s->dim = d;
         s->kind = d->kind;
         s->extent = p->extent;
-        bool absolute = is_untouched(n, d->name) && !s->in_vector;
+        /* A vector or unrolled loop of bounded length has the bound as its length, and a guard: its own,
+         * unless a split's guard stops it anyway. */
+        bool fixed = (d->kind == LOOP_VECTOR || d->kind == LOOP_UNROLL) && !ir_is_const(s->extent) && p->most > 0;
+        bool absolute = is_untouched(n, d->name) && !s->in_vector && !fixed;
         s->min = absolute ? start_of(n, d->name) : ir_idx(I(n), 0);
         if (is_untouched(n, d->name)) s->most = most_of(n, d->name);
         p->outermost = p->avail = s;
@@ -248,6 +271,10 @@ static void make_scopes(Nesting *n) {
         }
         p->rel = once ? ir_idx(I(n), 0) : ir_var(I(n), s->var);
         p->is_point = !once && absolute; /* the loop's variable is the point itself */
+        if (!fixed) continue;
+        if (!is_guarded(n, d->name)) VEC_PUSH(n->b->arena, &s->guard, ir_make2(I(n), OP_LT, p->rel, s->extent));
+        s->extent = ir_idx(I(n), p->most);
+        p->clips = true;
     }
     st->leaf = at;
 }
