@@ -58,12 +58,13 @@ const App hist_app = {
     .plan = {
         { "unscheduled", "hist_rows: compute_root(); hist: compute_root(); cdf: compute_root()" },
         { "rows", "hist_rows: compute_root(), vectorize(x, 16), parallel(y);"
-                  "hist_rows.u0: parallel(y);"
-                  "level: compute_at(hist_rows.u0, y), vectorize(x, 16);"
+                  "hist_rows.u0: split(y, yo, yi, 4), reorder(yi, col, yo), unroll(yi), parallel(yo);"
+                  "level: compute_at(hist_rows.u0, yo), vectorize(x, 16);"
                   "hist: compute_root(), vectorize(x, 16);"
                   "hist.u0: split(x, xo, xi, 64), reorder(xi, row, xo), vectorize(xi, 16);"
                   "cdf: compute_root();"
-                  "out: bound(c, 0, 3), reorder(c, x, y), unroll(c), vectorize(x, 32), parallel(y)" },
+                  "out: bound(c, 0, 3), split(x, xo, xi, 32), reorder(xi, c, xo, y), vectorize(xi), unroll(c), parallel(y);"
+                  "equal: compute_at(out, xo), vectorize(x, 16); luma: compute_at(out, xo), vectorize(x, 16)" },
     },
 };
 
