@@ -8,6 +8,7 @@ Stmt *low_partition(Arena *a, Interner *I, Stmt *s); /* partition.c */
 Stmt *low_simplify(Arena *a, Interner *I, Stmt *s);  /* simplify_pass.c */
 
 void low_build(Program *p, const LowerOptions *o);   /* build.c */
+void low_access_checks(Program *p, const LowerOptions *o); /* access_checks.c */
 void low_settle(Program *p, const LowerOptions *o);  /* settle.c */
 void low_unroll(Program *p, const LowerOptions *o);  /* unroll.c */
 void low_flatten(Program *p, const LowerOptions *o); /* flatten.c */

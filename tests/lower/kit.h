@@ -17,6 +17,7 @@ static Interner *I;
 static const Node *x, *y;
 static struct mlc_plan plan;
 static LoopStats stats;
+static bool with_checks; /* lower with .check */
 static char loops[1 << 16]; /* text of the last lowering, before flatten */
 
 static inline const Node *idx(int64_t v) {
@@ -56,6 +57,7 @@ static inline void kit_setup(void) {
     plan.ctx = &K;
     plan.arena = &K.arena;
     loops[0] = 0;
+    with_checks = false;
 }
 
 static inline void kit_teardown(void) {
@@ -190,7 +192,7 @@ static inline const char *lower_and_run(Func *out, struct mlc_buffer *b, const c
     arena_init(&a, NULL, &K.fault);
     if (FAULT_TRY(&K.fault, barrier)) {
         ir_interner_init(&ir, &a, I);
-        LowerOptions o = { .name = "test", .stop_after = stop, .verify = true };
+        LowerOptions o = { .name = "test", .stop_after = stop, .verify = true, .check = with_checks };
         Schedule *s = sch_resolve(&ir, &plan, &out, 1);
         Program *p = low_lower(&a, &ir, s, &o);
         StrBuf text;

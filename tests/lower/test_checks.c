@@ -1,5 +1,6 @@
 /* test_checks.c - what a lowered program asks of its buffers, and what it says where they fall short. */
 #include "kit.h"
+#include "lower/passes.h"
 
 Suite *checks_suite(void);
 
@@ -101,6 +102,73 @@ START_TEST(required) {
 }
 END_TEST
 
+/* .check runs change nothing of a right program, and find data outside of its declared range. */
+START_TEST(every_access) {
+    in = input("in", MLC_I32, 1, 20, 1, 0, 0);
+    Func *f = pure("f", 1, ir_cast(I, MLC_I32, x)), *f2 = pure("f2", 1, at1(f, plus(x, 1)));
+    out = pure("out", 1, at1(f2, ir_cast(I, MLC_INDEX, at1(in, x))));
+    in->has_range = true;
+    in->lo = -5;
+    in->hi = 8;
+    for (int i = 0; i < 20; i++) ((int32_t *)in->bound->data)[i] = i % 14 - 5;
+    line(f, 0, ROOT());
+    line(f2, 0, ROOT());
+    line(out, 0, MARK(MLC_VECTORIZE, "x", 4, MLC_TAIL_AUTO));
+    with_checks = true;
+    check_same(out, 19, 1, 0, 0);
+    ((int32_t *)in->bound->data)[17] = 9;
+    ck_assert_str_eq(lower_and_run(out, box(MLC_I32, 1, 19, 1, 0, 0), NULL, 0),
+                     "input in breaks its declared range -5 to 8 at (17, 0 ..); correct the data or the range");
+}
+END_TEST
+
+/* Lowering leaves no access outside of its memory, so one is made by hand. */
+START_TEST(planted_access) {
+    in = input("in", MLC_I32, 1, 20, 1, 0, 0);
+    out = pure("out", 1, at1(in, x));
+    struct mlc_buffer *slot[2] = { in->bound, box(MLC_I32, 1, 5, 1, 0, 0) };
+    Barrier barrier;
+    if (FAULT_TRY(&K.fault, barrier)) {
+        LowerOptions o = { .name = "test", .stop_after = "build", .check = true };
+        Program *p = low_lower(&K.arena, I, sch_resolve(I, &plan, &out, 1), &o);
+        const Node *to = idx(3), *value = at1(in, idx(21));
+        p->body = st_store(&K.arena, out, 1, &to, 1, &value);
+        low_access_checks(p, &o);
+        low_interpret(&K.arena, p, slot, NULL, 0);
+        FAULT_END(&K.fault, barrier);
+    }
+    ck_assert_str_eq(K.fault.info.message, "in is accessed in dimension 0 at 21, but holds 0 to 19; clamp the index, or "
+                                           "correct the data that makes it");
+}
+END_TEST
+
+/* Values, tuples, several outputs and undef. */
+START_TEST(tuples_and_undef) {
+    in = input("in", MLC_I32, 1, 20, 1, 0, 0);
+    Func *t = func("t", 1, MLC_I32);
+    t->n = 2;
+    t->type[1] = MLC_I32;
+    Def *d = add_def(t, NULL, x, NULL, at1(in, x));
+    d->value[1] = ir_cast(I, MLC_I32, x);
+    RDom *r = rdom("r", 1, 3, 0);
+    const Node *kids[1] = { x }, *t0 = ir_access(I, t, MLC_I32, 0, 1, kids), *t1 = ir_access(I, t, MLC_I32, 1, 1, kids);
+    d = add_def(t, r, x, NULL, ir_add(I, t1, ir_cast(I, MLC_I32, ir_var(I, r->var[0])))); /* swaps as it goes */
+    d->value[1] = t0;
+    const Node *next[1] = { plus(x, 1) };
+    out = pure("out", 1, ir_sub(I, ir_access(I, t, MLC_I32, 0, 1, kids), ir_access(I, t, MLC_I32, 1, 1, next)));
+    if (_i & 1) line(t, 0, ROOT());
+    if (_i & 2) line(out, 0, MARK(MLC_VECTORIZE, "x", 4, MLC_TAIL_AUTO));
+    if (_i & 1) line(t, 1, MARK(MLC_VECTORIZE, "x", 4, MLC_TAIL_AUTO));
+    check_same(out, 17, 1, 0, 0);
+    const Node *undef = ir_node(I, OP_UNDEF, MLC_I32, 0, 0, 0, NULL);
+    out = pure("u", 1, undef);
+    add_def(out, NULL, x, NULL, at1(in, x));
+    line(out, 0, MARK(MLC_VECTORIZE, "x", 4, MLC_TAIL_AUTO));
+    check_same(out, 17, 1, 0, 0);
+    ck_assert_int_eq(low_stores(&stats, out, 0), 0);
+}
+END_TEST
+
 Suite *checks_suite(void) {
     Suite *s = suite_create("checks");
     TCase *t = tcase_create("entry");
@@ -111,6 +179,9 @@ Suite *checks_suite(void) {
     tcase_add_test(t, bound_too_small);
     tcase_add_loop_test(t, vectors_and_unrolling, 0, 3);
     tcase_add_test(t, required);
+    tcase_add_test(t, every_access);
+    tcase_add_test(t, planted_access);
+    tcase_add_loop_test(t, tuples_and_undef, 0, 4);
     suite_add_tcase(s, t);
     return s;
 }
