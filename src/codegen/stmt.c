@@ -125,16 +125,18 @@ static void loop_body(Gen *G, const Stmt *s) {
 void scalar_loop(Gen *G, const Stmt *s) {
     Env v;
     const char *name = name_of(G, s->u.loop.var, s->u.loop.var->name);
-    const char *end = fresh(G, fmt(G, "%s_end", name)); /* partition has lets of such names */
-    open_brace(G, "%s", "");
+    const Node *last = ir_add(G->ir, s->u.loop.min, s->u.loop.extent);
+    bool constant = ir_is_const(last);
+    const char *end = constant ? constant_text(G, last).s : fresh(G, fmt(G, "%s_end", name)); /* partition has lets of such names */
+    if (!constant) open_brace(G, "%s", "");
     env_init(G, &v, NULL);
     const char *min = value(G, &v, s->u.loop.min);
-    line(G, "const i64 %s = %s;", end, value(G, &v, ir_add(G->ir, s->u.loop.min, s->u.loop.extent)));
+    if (!constant) line(G, "const i64 %s = %s;", end, value(G, &v, last));
     if (s->u.loop.kind == LOOP_UNROLL) line(G, "#pragma GCC unroll 64");
     open_brace(G, "for (i64 %s = %s; %s < %s; %s++)", name, min, name, end, name);
     loop_body(G, s);
     close_brace(G);
-    close_brace(G);
+    if (!constant) close_brace(G);
 }
 
 /* ---- parallel loops ---- */

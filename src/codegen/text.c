@@ -26,8 +26,9 @@ void open_brace(Gen *G, const char *format, ...) {
     va_list ap;
     va_start(ap, format);
     indent(G);
+    size_t before = G->fn->out.n;
     sb_vprintf(&G->fn->out, format, ap);
-    sb_puts(&G->fn->out, *format ? " {\n" : "{\n");
+    sb_puts(&G->fn->out, G->fn->out.n > before ? " {\n" : "{\n");
     G->fn->depth++;
     va_end(ap);
 }

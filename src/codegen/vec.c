@@ -205,10 +205,10 @@ static void store_slice(Gen *G, const Stmt *s, Slice *c, const Node *index, cons
 static void vector_store(Gen *G, const Stmt *s) {
     Vec *v = G->vec;
     const Node *val[MAX_TUPLE], *index = settled(G, s->u.store.coord[0]);
-    bool effects = has_effects(G, index);
+    bool effects = has_effects(G, index); /* or indices as values, which have no vectors */
     for (int i = 0; i < s->u.store.n; i++) {
         val[i] = settled(G, s->u.store.value[i]);
-        effects |= has_effects(G, val[i]);
+        effects |= has_effects(G, val[i]) || (val[i]->type == MLC_INDEX && lanes_of(G, val[i]).varies);
     }
     if (effects || !lanes_of(G, index).varies) {
         lane_loop(G, s);

@@ -246,7 +246,7 @@ static bool seal(Arena *a, const char *path) {
 
 static const char *private_dir(Arena *a) {
     const char *tmp = getenv("TMPDIR");
-    char *dir = arena_printf(a, "%s/mlc-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    char *dir = arena_printf(a, "%s/mlc-XXXXXX", tmp && *tmp ? tmp : P_tmpdir);
     if (!mkdtemp(dir)) fault_raise(a->fault, ERR_NO_DIRECTORY, NULL, dir, strerror(errno));
     return dir;
 }
@@ -254,7 +254,7 @@ static const char *private_dir(Arena *a) {
 /* A name that is left behind for the reader of the message. */
 static _Noreturn void compile_failed(Arena *a, const JitCompiler *c, const char *source, const char *message) {
     const char *tmp = getenv("TMPDIR");
-    const char *kept = jit_temp_path(a, tmp && *tmp ? tmp : "/tmp", "mlc.c");
+    const char *kept = jit_temp_path(a, tmp && *tmp ? tmp : P_tmpdir, "mlc.c");
     if (!jit_write_file(kept, source, strlen(source))) kept = "(could not be kept)";
     fault_raise(a->fault, ERR_CC_FAILED, NULL, c->path, kept, message);
 }

@@ -124,7 +124,7 @@ static Kind probe(Arena *a, const JitOptions *o, const char *path, const char *i
     const char *known = jit_blob_get(a, o, key, &n);
     if (known && n == 1 && *known >= '1' && *known <= '3') return (Kind)(*known - '0');
     const char *tmp = getenv("TMPDIR");
-    const char *out = jit_temp_path(a, tmp && *tmp ? tmp : "/tmp", "macros");
+    const char *out = jit_temp_path(a, tmp && *tmp ? tmp : P_tmpdir, "macros");
     const char *argv[] = { path, "-dM", "-E", "-x", "c", "/dev/null", NULL };
     int rc = run(a, argv, out, "/dev/null");
     const char *text = rc ? NULL : jit_read_file(a, out, &n);
