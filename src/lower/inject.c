@@ -196,17 +196,28 @@ static const Node *name_end(Build *b, FuncNest *fn, int d, const Node *e, const 
     return ir_var(b->ir, sym);
 }
 
+static Scope *vector_around(Scope *s) {
+    while (s && !(s->var && s->kind == LOOP_VECTOR)) s = s->up;
+    return s;
+}
+
+/* Inside of a vector loop every lane has its own copy: the sizes must agree. */
+static bool lanes_differ(Build *b, const FuncNest *fn, const Facts *f) {
+    for (int d = 0; d < fn->func->rank; d++)
+        if (varies(b, low_length(b, f, fn->box[d]))) return true;
+    return false;
+}
+
 static void name_box(Build *b, FuncNest *fn, const Facts *f) {
+    const Scope *vector = vector_around(fn->compute);
+    if (vector && lanes_differ(b, fn, f)) {
+        Place place = { .loc = fn->func->loc, .object = arena_printf(b->arena, "schedule %s", fn->func->name) };
+        if (fn->sched->compute.line) place = sch_place(b->arena, fn->sched->compute.line);
+        fault_raise(b->fault, ERR_AT_IN_VECTOR, &place, fn->func->name, vector->dim->name);
+    }
     for (int d = 0; d < fn->func->rank; d++) {
         Interval *i = &fn->box[d];
         const Node *length = low_length(b, f, *i);
-        const Scope *s = fn->compute;
-        while (s && !(s->var && s->kind == LOOP_VECTOR)) s = s->up;
-        if (s && varies(b, length)) {
-            Place place = { .loc = fn->func->loc, .object = arena_printf(b->arena, "schedule %s", fn->func->name) };
-            if (fn->sched->compute.line) place = sch_place(b->arena, fn->sched->compute.line);
-            fault_raise(b->fault, ERR_AT_IN_VECTOR, &place, fn->func->name, s->dim->name);
-        }
         int64_t size;
         i->lo = name_end(b, fn, d, i->lo, "min", fn->slid[d] ? fn->wide[d].lo : NULL);
         if (ir_is_int(length, &size)) i->hi = ir_add(b->ir, i->lo, ir_idx(b->ir, size - 1));
@@ -238,6 +249,15 @@ static void find_most(Build *b, FuncNest *fn, const Facts *facts) {
     b->loose = false;
 }
 
+static void inner_box(Build *b, FuncNest *fn, const Facts *facts) {
+    low_required(b, fn->func, fn->compute, fn->box);
+    low_cover_updates(b, fn, facts);
+    for (int d = 0; d < fn->func->rank; d++) {
+        fn->box[d].lo = sim_simplify(b->ir, facts, fn->box[d].lo);
+        fn->box[d].hi = sim_simplify(b->ir, facts, fn->box[d].hi);
+    }
+}
+
 static void find_box(Build *b, FuncNest *fn) {
     Func *f = fn->func;
     const Facts *facts = low_facts(b, NULL, fn->compute);
@@ -254,11 +274,12 @@ static void find_box(Build *b, FuncNest *fn) {
         check_output(b, fn, need);
         return;
     }
-    low_required(b, f, fn->compute, fn->box);
-    low_cover_updates(b, fn, facts);
-    for (int d = 0; d < f->rank; d++) {
-        fn->box[d].lo = sim_simplify(b->ir, facts, fn->box[d].lo);
-        fn->box[d].hi = sim_simplify(b->ir, facts, fn->box[d].hi);
+    inner_box(b, fn, facts);
+    Scope *vector = fn->sched->compute.line ? NULL : vector_around(fn->compute);
+    if (vector && lanes_differ(b, fn, facts)) { /* nobody asked for this place: go outside of the lanes */
+        fn->compute = fn->store = vector->up;
+        facts = low_facts(b, NULL, fn->compute);
+        inner_box(b, fn, facts);
     }
     if (fn->store == fn->compute || !low_slide(b, fn)) find_most(b, fn, facts);
     apply_bounds(b, fn, facts);

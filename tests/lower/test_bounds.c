@@ -90,6 +90,19 @@ START_TEST(inlined_in_a_vector) {
 }
 END_TEST
 
+/* By default at the consumer's innermost loop, but not in a vector loop whose lanes need boxes of other sizes. */
+START_TEST(default_outside_of_lanes) {
+    Func *in = input("in", MLC_I32, 1, 40, 1, 0, 0);
+    RDom *k = rdom("k", 1, 5, 0);
+    Func *s = pure("s", 1, i32(0));
+    add_def(s, k, x, NULL, ir_add(I, at1(s, x), at1(in, ir_add(I, x, ir_var(I, k->var[0])))));
+    Func *out = pure("out", 1, ir_add(I, at1(s, x), at1(s, idx(_i ? 2 : 0))));
+    line(out, 0, MARK(MLC_VECTORIZE, "x", 8, MLC_TAIL_AUTO));
+    check_same(out, 17, 1, 0, 0);
+    check_same(out, 3, 1, 1, 0);
+}
+END_TEST
+
 START_TEST(clamped_index) {
     Func *in = input("in", MLC_I32, 2, 5, 5, 0, 0);
     Func *edge = pure("edge", 2, at2(in, clamped(x, 0, 4), clamped(y, 0, 4)));
@@ -169,6 +182,7 @@ Suite *bounds_suite(void) {
     tcase_add_loop_test(t, scattered_update, 0, 3);
     tcase_add_loop_test(t, reduction, 0, 6);
     tcase_add_loop_test(t, inlined_in_a_vector, 0, 2);
+    tcase_add_loop_test(t, default_outside_of_lanes, 0, 2);
     tcase_add_loop_test(t, clamped_index, 0, 2);
     tcase_add_loop_test(t, where_narrows, 0, 3);
     tcase_add_test(t, unbounded);
