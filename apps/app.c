@@ -52,7 +52,8 @@ mlc_module *app_compile(const App *app, const char *plan_text, const mlc_options
     if (!ctx) return NULL;
     mlc_func out = app->build(ctx);
     mlc_plan *plan = mlc_plan_new(ctx);
-    if (plan && mlc_plan_parse(plan, plan_text, app->name)) module = mlc_compile(plan, mlc_outs(out), o, &error);
+    if (plan && mlc_plan_parse(plan, plan_text, app->name))
+        module = mlc_compile(plan, mlc_outs(out), o, &error);
     if (!module) fprintf(stderr, "%s: %s\n", app->name, error.code ? error.message : mlc_error(ctx));
     mlc_ctx_free(ctx);
     return module;
@@ -60,9 +61,12 @@ mlc_module *app_compile(const App *app, const char *plan_text, const mlc_options
 
 static float value_of(const mlc_buffer *b, size_t i) {
     switch (b->type) {
-    case MLC_U8: return ((const uint8_t *)b->data)[i];
-    case MLC_U16: return ((const uint16_t *)b->data)[i];
-    default: return ((const float *)b->data)[i];
+    case MLC_U8:
+        return ((const uint8_t *)b->data)[i];
+    case MLC_U16:
+        return ((const uint16_t *)b->data)[i];
+    default:
+        return ((const float *)b->data)[i];
     }
 }
 
@@ -79,7 +83,9 @@ static bool write_picture(const char *path, const mlc_buffer *b, float white) {
         float v = 255 * value_of(b, i % n * w * h + i / n) / white;
         pixels[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
     }
-    png_image image = { .version = PNG_IMAGE_VERSION, .width = (png_uint_32)w, .height = (png_uint_32)h,
+    png_image image = { .version = PNG_IMAGE_VERSION,
+                        .width = (png_uint_32)w,
+                        .height = (png_uint_32)h,
                         .format = n == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY };
     bool ok = png_image_write_to_file(&image, beside, 0, pixels, 0, NULL) && !rename(beside, path);
     if (!ok) fprintf(stderr, "%s: %s\n", path, image.message);
@@ -169,21 +175,26 @@ typedef struct {
 
 /* -1: go on; else the exit status. */
 static int read_options(const App *app, int argc, char **argv, Options *o) {
-    static const struct option options[] = { { "photo", 1, NULL, 'p' }, { "out", 1, NULL, 'o' }, { "size", 1, NULL, 's' },
-                                             { "plan", 1, NULL, 'l' },  { "table", 1, NULL, 't' }, { "help", 0, NULL, 'h' },
+    static const struct option options[] = { { "photo", 1, NULL, 'p' },
+                                             { "out", 1, NULL, 'o' },
+                                             { "size", 1, NULL, 's' },
+                                             { "plan", 1, NULL, 'l' },
+                                             { "table", 1, NULL, 't' },
+                                             { "help", 0, NULL, 'h' },
                                              { 0 } };
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (c == 'p') o->photo = optarg;
         if (c == 'o') o->out = optarg;
         if (c == 'l') o->plan = optarg;
         if (c == 't') o->table = optarg;
-        if (c == 's' && (sscanf(optarg, "%dx%d", &o->width, &o->height) != 2 || o->width < 3 || o->height < 3 ||
-                         o->width > 16384 || o->height > 16384)) {
+        if (c == 's' && (sscanf(optarg, "%dx%d", &o->width, &o->height) != 2 || o->width < 3 ||
+                         o->height < 3 || o->width > 16384 || o->height > 16384)) {
             fprintf(stderr, "--size: expected WxH, each from 3 to 16384\n");
             return 2;
         }
         if (c == 'h' || c == '?') {
-            printf("usage: %s [--photo PNG] [--out PNG] [--size WxH] [--plan NAME] [--table FILE]\n%s\n", app->name, app->what);
+            printf("usage: %s [--photo PNG] [--out PNG] [--size WxH] [--plan NAME] [--table FILE]\n%s\n",
+                   app->name, app->what);
             return c == 'h' ? 0 : 2;
         }
     }

@@ -19,7 +19,8 @@ typedef struct {
 } Picture;
 
 static void dot(Picture *p, int x, int y, int v) {
-    if (x >= 0 && y >= 0 && x < p->w && y < p->h) memset(p->rgb + 3 * ((size_t)y * (size_t)p->w + (size_t)x), v, 3);
+    if (x >= 0 && y >= 0 && x < p->w && y < p->h)
+        memset(p->rgb + 3 * ((size_t)y * (size_t)p->w + (size_t)x), v, 3);
 }
 
 /* Text at `scale` dots a dot; letters without a glyph leave a blank. */
@@ -49,7 +50,8 @@ static bool read_picture(const char *path, Picture *p) {
 
 /* The mean of the box of `from` that the point (x, y) of a w x h tile stands for. */
 static void shrink(const Picture *from, int w, int h, int x, int y, unsigned char *to) {
-    long x0 = (long)x * from->w / w, x1 = (long)(x + 1) * from->w / w, y0 = (long)y * from->h / h, y1 = (long)(y + 1) * from->h / h;
+    long x0 = (long)x * from->w / w, x1 = (long)(x + 1) * from->w / w, y0 = (long)y * from->h / h,
+         y1 = (long)(y + 1) * from->h / h;
     long sum[3] = { 0 }, n = 0;
     if (x1 == x0) x1++;
     if (y1 == y0) y1++;
@@ -60,16 +62,22 @@ static void shrink(const Picture *from, int w, int h, int x, int y, unsigned cha
 }
 
 static void place(Picture *sheet, const Picture *from, int left, int top, int w, int h) {
-    int iw = w / 3 / ZOOM * ZOOM, ih = h / 3 / ZOOM * ZOOM; /* the enlarged piece: below the middle, at the left */
+    int iw = w / 3 / ZOOM * ZOOM,
+        ih = h / 3 / ZOOM * ZOOM; /* the enlarged piece: below the middle, at the left */
     int px = from->w * 5 / 24, py = from->h * 19 / 24;
     bool piece = from->w >= w && from->h >= h;
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             unsigned char *to = sheet->rgb + 3 * ((size_t)(top + y) * (size_t)sheet->w + (size_t)(left + x));
             int u = x - (w - iw), v = y - (h - ih);
-            if (!piece || u < -2 || v < -2) shrink(from, w, h, x, y, to);
-            else if (u < 0 || v < 0) memset(to, PAPER, 3);
-            else memcpy(to, from->rgb + 3 * ((size_t)(py + v / ZOOM) * (size_t)from->w + (size_t)(px + u / ZOOM)), 3);
+            if (!piece || u < -2 || v < -2)
+                shrink(from, w, h, x, y, to);
+            else if (u < 0 || v < 0)
+                memset(to, PAPER, 3);
+            else
+                memcpy(to,
+                       from->rgb + 3 * ((size_t)(py + v / ZOOM) * (size_t)from->w + (size_t)(px + u / ZOOM)),
+                       3);
         }
 }
 
@@ -81,10 +89,12 @@ static void place_table(Picture *sheet, const char *path, int left, int top, int
         int n = (int)strcspn(line, "\n");
         longest = n > longest ? n : longest, lines++;
     }
-    int scale = w / (longest * (FONT_W + 1)) > 0 ? w / (longest * (FONT_W + 1)) : 1, pitch = lines ? h / lines : h;
+    int scale = w / (longest * (FONT_W + 1)) > 0 ? w / (longest * (FONT_W + 1)) : 1,
+        pitch = lines ? h / lines : h;
     if (pitch > 2 * FONT_H * scale) pitch = 2 * FONT_H * scale;
     if (f) rewind(f);
-    for (int y = 0; f && fgets(line, sizeof line, f); y += pitch) draw_text(sheet, left, top + y, line, scale);
+    for (int y = 0; f && fgets(line, sizeof line, f); y += pitch)
+        draw_text(sheet, left, top + y, line, scale);
     if (f) fclose(f);
 }
 
@@ -110,7 +120,8 @@ int main(int argc, char **argv) {
         *path = 0;
         if (!i) { /* the first picture's shape is that of every tile */
             height = (int)((long)width * p.h / p.w);
-            sheet.w = COLUMNS * (width + GAP) + GAP, sheet.h = (cells + COLUMNS - 1) / COLUMNS * (height + CAPTION + GAP) + GAP;
+            sheet.w = COLUMNS * (width + GAP) + GAP,
+            sheet.h = (cells + COLUMNS - 1) / COLUMNS * (height + CAPTION + GAP) + GAP;
             sheet.rgb = malloc(3 * (size_t)sheet.w * (size_t)sheet.h);
             if (!sheet.rgb) return 1;
             memset(sheet.rgb, PAPER, 3 * (size_t)sheet.w * (size_t)sheet.h);
@@ -120,8 +131,12 @@ int main(int argc, char **argv) {
         draw_text(&sheet, left, top + height + 5, caption, 2);
         free(p.rgb);
     }
-    if (table) place_table(&sheet, table, GAP + n % COLUMNS * (width + GAP), GAP + n / COLUMNS * (height + CAPTION + GAP), width, height);
-    png_image image = { .version = PNG_IMAGE_VERSION, .width = (png_uint_32)sheet.w, .height = (png_uint_32)sheet.h,
+    if (table)
+        place_table(&sheet, table, GAP + n % COLUMNS * (width + GAP),
+                    GAP + n / COLUMNS * (height + CAPTION + GAP), width, height);
+    png_image image = { .version = PNG_IMAGE_VERSION,
+                        .width = (png_uint_32)sheet.w,
+                        .height = (png_uint_32)sheet.h,
                         .format = PNG_FORMAT_RGB };
     bool ok = png_image_write_to_file(&image, argv[optind], 0, sheet.rgb, 0, NULL) != 0;
     if (!ok) fprintf(stderr, "%s: %s\n", argv[optind], image.message);

@@ -7,7 +7,8 @@
 
 int main(int argc, char **argv) {
     int w = 1536, h = 1024;
-    if (argc < 2 || (argc > 2 && (sscanf(argv[2], "%dx%d", &w, &h) != 2 || w < 1 || h < 1 || w > 16384 || h > 16384))) {
+    if (argc < 2 ||
+        (argc > 2 && (sscanf(argv[2], "%dx%d", &w, &h) != 2 || w < 1 || h < 1 || w > 16384 || h > 16384))) {
         fprintf(stderr, "usage: render OUT.png [WxH]\n");
         return 2;
     }
@@ -15,7 +16,9 @@ int main(int argc, char **argv) {
     uint8_t *planar = malloc(3 * plane), *pixels = malloc(3 * plane);
     bool ok = planar && pixels;
     if (ok) {
-        png_image image = { .version = PNG_IMAGE_VERSION, .width = (png_uint_32)w, .height = (png_uint_32)h,
+        png_image image = { .version = PNG_IMAGE_VERSION,
+                            .width = (png_uint_32)w,
+                            .height = (png_uint_32)h,
                             .format = PNG_FORMAT_RGB };
         photo_render(planar, w, h);
         for (size_t i = 0; i < 3 * plane; i++) pixels[i] = planar[i % 3 * plane + i / 3];

@@ -15,11 +15,27 @@ double bench_now(void) {
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
+static void emit(const char *line) {
+    fputs(line, stdout);
+    fflush(stdout);
+    if (file) fputs(line, file), fflush(file);
+}
+
 void bench_open(const char *path) {
-    const char *head = "bench\tname\tsize\ttarget\tours_us\tpeer\tpeer_us\tratio\tlimit_fraction\tnote\n";
-    file = fopen(path, "w");
-    fputs(head, stdout);
-    if (file) fputs(head, file);
+    file = fopen(path, "a");
+    if (!file) fprintf(stderr, "%s cannot be written\n", path);
+    if (!file || ftell(file) == 0)
+        emit("bench\tname\tsize\ttarget\tours_us\tpeer\tpeer_us\tratio\tlimit_fraction\tnote\n");
+}
+
+void bench_line(const char *bench, const char *name, const char *size, int threads, double us,
+                const char *peer, double peer_us, double ratio, double limit, const char *note) {
+    char theirs[64] = "-\t-", fraction[32] = "-", line[512];
+    if (peer_us > 0) snprintf(theirs, sizeof theirs, "%.1f\t%.3f", peer_us, ratio);
+    if (limit > 0) snprintf(fraction, sizeof fraction, "%.3f", limit);
+    snprintf(line, sizeof line, "%s\t%s\t%s\tcpu%d\t%.1f\t%s\t%s\t%s\t%s\n", bench, name, size, threads, us,
+             peer ? peer : "-", theirs, fraction, note ? note : "");
+    emit(line);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -50,18 +66,13 @@ double bench_run(const BenchRow *r) {
         if (!first && r->theirs) theirs[n] = time_one(r->theirs, r->theirs_user);
         ratio[n] = r->theirs ? theirs[n] / ours[n] : 0;
     }
-    double us = median(ours, n), peer_us = r->theirs ? median(theirs, n) : 0, q = r->theirs ? median(ratio, n) : 0;
-    char peer[64] = "-", limit[32] = "-", line[512];
-    if (r->theirs) snprintf(peer, sizeof peer, "%.1f\t%.3f", peer_us, q);
-    if (r->limit_us > 0) snprintf(limit, sizeof limit, "%.3f", r->limit_us / us);
-    snprintf(line, sizeof line, "%s\t%s\t%s\tcpu%d\t%.1f\t%s\t%s\t%s\t%s\n", r->bench, r->name, r->size, r->threads, us,
-             r->peer ? r->peer : "-", r->theirs ? peer : "-\t-", limit, r->note ? r->note : "");
-    fputs(line, stdout);
-    fflush(stdout);
-    if (file) fputs(line, file), fflush(file);
+    double us = median(ours, n), peer_us = r->theirs ? median(theirs, n) : 0,
+           q = r->theirs ? median(ratio, n) : 0;
+    bench_line(r->bench, r->name, r->size, r->threads, us, r->peer, peer_us, q, r->limit_us / us, r->note);
     return q;
 }
 
 bool bench_wanted(const char *prefix, const char *bench) {
-    return !prefix || !strncmp(bench, prefix, strlen(prefix));
+    size_t n = prefix ? strlen(prefix) : 0, m = strlen(bench);
+    return !strncmp(bench, prefix ? prefix : "", n < m ? n : m);
 }

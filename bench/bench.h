@@ -19,17 +19,20 @@ typedef struct {
     const char *peer; /* name of the peer, NULL: none */
     BenchFn theirs;   /* NULL: the peer is not installed */
     void *theirs_user;
-    double limit_us;  /* what the machine could do at best, in microseconds; 0: not stated */
+    double limit_us; /* what the machine could do at best, in microseconds; 0: not stated */
     const char *note;
 } BenchRow;
 
 /* Microseconds of a monotonic clock. */
 double bench_now(void);
-/* Prints the header line to stdout and opens build/bench.tsv beside it. */
+/* Appends to the file of results beside stdout; an empty one gets the header line first. */
 void bench_open(const char *path);
+/* One line: peer_us and ratio where peer is not NULL (0: it is not installed), limit as a fraction or 0. */
+void bench_line(const char *bench, const char *name, const char *size, int threads, double us,
+                const char *peer, double peer_us, double ratio, double limit, const char *note);
 /* Times and prints one row; returns peer_us / ours_us (0 where there is no peer). */
 double bench_run(const BenchRow *row);
-/* True where the prefix given on the command line selects the row. */
+/* True where the prefix given on the command line (NULL or "": all) selects the row or begins with it. */
 bool bench_wanted(const char *prefix, const char *bench);
 
 /* Peers. */

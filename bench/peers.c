@@ -74,8 +74,8 @@ void peer_halide_call(void *app) {
     if (error) fprintf(stderr, "halide: error %d\n", error);
 }
 
-static void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
-                     int ldb, float beta, float *c, int ldc);
+static void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                     const float *b, int ldb, float beta, float *c, int ldc);
 
 bool peer_openblas_open(int threads) {
     const char *names[] = { "libopenblas.so.0", "libopenblas.so" };

@@ -41,7 +41,8 @@ static const char *difference(const mlc_buffer *a, const mlc_buffer *b) {
             wrong++;
         }
     size_t w = (size_t)a->dim[0].extent, h = (size_t)a->dim[1].extent;
-    snprintf(text, sizeof text, "%zu of %zu points differ, first (%zu, %zu, %zu)", wrong, n, at % w, at / w % h, at / w / h);
+    snprintf(text, sizeof text, "%zu of %zu points differ, first (%zu, %zu, %zu)", wrong, n, at % w,
+             at / w % h, at / w / h);
     return wrong ? text : NULL;
 }
 
@@ -97,7 +98,8 @@ START_TEST(text_and_c_agree) {
         make_buffers(&blur_app, got);
         mlc_module *m = mlc_compile(mlc_program_plan(p, i), mlc_outs(mlc_program_output(p, 0)), NULL, &e);
         ck_assert_msg(m && !mlc_run(m, n, got, 0, NULL, &e), "plan %d: %s", i, e.message);
-        ck_assert_msg(!difference(want[n - 1], got[n - 1]), "plan %d: %s", i, difference(want[n - 1], got[n - 1]));
+        ck_assert_msg(!difference(want[n - 1], got[n - 1]), "plan %d: %s", i,
+                      difference(want[n - 1], got[n - 1]));
         mlc_module_free(m);
         for (int k = 0; k < n; k++) mlc_buffer_free(got[k]);
     }

@@ -1,0 +1,15 @@
+# make bench [BENCH=cpu/blur] [THREADS="1 2"]: a line a result, also in build/bench.tsv.  MLC_HALIDE names the
+# folder of Halide's applications (`halide_apps.py --aot`); a peer that is absent prints `-`.
+THREADS ?= 1 2
+BENCH ?=
+BENCH_SHELL = $(BUILD)/bench/bench.o $(BUILD)/bench/peers.o $(APPS:%=$(BUILD)/lib/apps/%.o) $(APP_SHELL)
+
+$(BUILD)/bench/cpu $(BUILD)/bench/compile: $(BENCH_SHELL)
+
+bench: $(BUILD)/bench/cpu $(BUILD)/bench/compile
+	$(Q)rm -f $(BUILD)/bench.tsv
+	$(Q)for n in $(THREADS); do $(BUILD)/bench/cpu --threads $$n --out $(BUILD)/bench.tsv --only "$(BENCH)" || exit 1; done
+	$(Q)$(BUILD)/bench/compile --out $(BUILD)/bench.tsv --only "$(BENCH)"
+
+-include $(wildcard $(BUILD)/bench/*.d)
+.PHONY: bench
