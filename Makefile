@@ -23,7 +23,7 @@ SAY = @echo "  $(1)"
 SRC := $(sort $(wildcard src/*/*.c))
 HDR := $(wildcard include/mlc.h include/mlc/*.h include/mlc/*.def)
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
-CLI_SRC := $(sort $(wildcard tools/*.c))
+CLI_SRC := $(sort $(addprefix tools/,mlc.c job.c commands.c array.c npy.c png.c))
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TEST_SRC := $(sort $(wildcard tests/*/test_*.c))
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/main.o
@@ -80,7 +80,7 @@ $(BUILD)/gen/suites.h: $(TEST_SRC)
 $(BUILD)/tests/main.o: $(BUILD)/gen/suites.h
 
 # The readers of the tool are tested from inside too.
-CLI_TESTED := $(filter-out %/mlc.o,$(CLI_OBJ))
+CLI_TESTED := $(addprefix $(BUILD)/tools/,array.o npy.o png.o)
 $(BUILD)/mlc_tests: $(TEST_OBJ) $(CLI_TESTED) $(BUILD)/libmlc_all.a
 	$(call SAY,ld $@)
 	$(Q)$(CC) $(CFLAGS) $(EXTRA) $^ -o $@ -lpng -lz $(LIBS) $$(pkg-config --libs check)

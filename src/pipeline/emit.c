@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Links without the generator's ahead-of-time part, and says so when it is asked for. */
+#pragma weak cg_emit_header
+
 static void write_file(Compile *c, const char *path, const char *text) {
     FILE *f = fopen(path, "w");
     bool good = f && fputs(text, f) >= 0;
@@ -23,6 +26,7 @@ static const char *identifier(Arena *a, const char *name) {
 }
 
 static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, const mlc_options *o) {
+    if (!cg_emit_header) BUG(&c->fault, "this build has no ahead-of-time generator");
     const char *target = o && o->target ? o->target : "host";
     bool is_gcc;
     StrBuf code, header;
