@@ -31,6 +31,7 @@ struct Fn {
 };
 
 typedef struct {
+    ErrCode code;
     const char *text[2];
 } CheckText;
 
@@ -132,7 +133,7 @@ void walk(const Walk *w, const Node *root);       /* operands first, each once, 
 /* ---- stmt.c ---- */
 void stmt(Gen *G, const Stmt *s);
 void fail_line(Gen *G, const char *error);        /* leaves the function with that error code */
-int add_check(Gen *G, const char *a, const char *b);
+int add_check(Gen *G, ErrCode code, const char *a, const char *b);
 void scalar_store(Gen *G, const Stmt *s);
 void scalar_leaf(Gen *G, const Stmt *s);
 void scalar_loop(Gen *G, const Stmt *s);
@@ -140,6 +141,16 @@ void allocate(Gen *G, const Stmt *s);
 void note(Gen *G, const Stmt *s, const char *why);
 const Facts *fact_loop(Gen *G, const Sym *var, const Node *min, const Node *extent);
 const Facts *fact_let(Gen *G, const Sym *var, const Node *value);
+
+/* ---- call.c: what generated code asks of its caller: mlc's hooks, or the C library ahead of time ---- */
+const char *fail_text(Gen *G, ErrCode code, int number, const char *const arg[4]); /* an int expression */
+const char *alloc_text(Gen *G, const char *bytes);
+const char *release_text(Gen *G, const char *name);
+const char *extern_text(Gen *G, const Extern *e);  /* what to call */
+void print_line(Gen *G, const Node *e, const Text *k);
+void parallel_call(Gen *G, const char *body, const char *extent); /* leaves the result in `failed` */
+const char *quoted(Gen *G, const char *s);
+const char *error_message(Gen *G, ErrCode code, const char *a, const char *b);
 
 /* ---- vec.c: vector loops and their statements ---- */
 

@@ -38,11 +38,29 @@ static const char call_layout[] =
     "        call->error[5] = d;\n"
     "    }\n"
     "    return code;\n"
-    "}\n"
+    "}\n";
+
+static const char bytes_layout[] =
     /* A size that no memory can hold asks for one that no memory holds. */
     "static __attribute__((unused)) i64 bytes_of(i64 n, i64 size) {\n"
     "    return n < 0 || n > (1l << 52) / size ? 1l << 52 : n * size;\n"
     "}\n\n";
+
+static void gen_init(Gen *G, const Program *p, const CgOptions *o, Arena *arena) {
+    *G = (Gen){ .p = p, .arena = arena, .ir = p->ir, .o = o };
+    sb_init(&G->types, arena);
+    sb_init(&G->helpers, arena);
+    sb_init(&G->functions, arena);
+    sm_init(&G->have, arena);
+    sm_init(&G->taken, arena);
+    PtrMap *maps[] = { &G->name, &G->promoted, &G->externs, &G->element, &G->used };
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) pm_init(maps[i], arena);
+    G->fn = ARENA_NEW(arena, Fn);
+    *G->fn = (Fn){ .depth = 1 };
+    sb_init(&G->fn->out, arena);
+    pm_init(&G->fn->has, arena);
+    sm_put(&G->taken, o->symbol, G);
+}
 
 /* ---- the top of the kernel ---- */
 
@@ -61,18 +79,28 @@ static void bind_external(Gen *G) {
     for (int i = 0; i < p->param.n; i++) bind(G, p->param.at[i], name_of(G, p->param.at[i], p->param.at[i]->name));
 }
 
+/* Where the kernel finds a buffer, its shape and a param. */
+static const char *data_text(Gen *G, const Storage *s, int e) {
+    return G->o->emit ? fmt(G, "%s_buffer->data", element_name(G, s, e)) : fmt(G, "call->data[%d]", s->slot + e);
+}
+
+static const char *shape_text(Gen *G, const Storage *s, int d, int k) {
+    static const char *const field[] = { "min", "extent", "stride" };
+    if (G->o->emit) return fmt(G, "%s_buffer->dim[%d].%s", element_name(G, s, 0), d, field[k]);
+    return fmt(G, "call->shape[%d]", (s->slot * MAX_RANK + d) * 3 + k);
+}
+
 static void read_buffer(Gen *G, StrBuf *out, const Storage *s) {
     for (int e = 0; e < s->n; e++) {
         const char *name = pm_get(&G->used, &s->type[e]);
         if (!name) continue;
-        sb_printf(out, "    %s%s *restrict %s = call->data[%d];\n", s->is_input ? "const " : "", ty_c(s->type[e]), name,
-                  s->slot + e);
+        sb_printf(out, "    %s%s *restrict %s = %s;\n", s->is_input ? "const " : "", ty_c(s->type[e]), name, data_text(G, s, e));
     }
     for (int d = 0; d < s->func->rank; d++) {
         const Sym *sym[] = { s->func->min[d], s->func->extent[d], s->func->stride[d] };
         for (int k = 0; k < 3; k++) {
             const char *name = sym[k] ? pm_get(&G->used, sym[k]) : NULL;
-            if (name) sb_printf(out, "    const i64 %s = call->shape[%d];\n", name, (s->slot * MAX_RANK + d) * 3 + k);
+            if (name) sb_printf(out, "    const i64 %s = %s;\n", name, shape_text(G, s, d, k));
         }
     }
 }
@@ -80,58 +108,128 @@ static void read_buffer(Gen *G, StrBuf *out, const Storage *s) {
 static void read_param(Gen *G, StrBuf *out, const Sym *s) {
     const char *name = pm_get(&G->used, s);
     if (!name) return;
-    const char *field = ty_is_float(s->type) ? "f" : "i";
-    const char *get = fmt(G, "call->param[%d].%s", s->slot, field);
-    if (ty_is_half(s->type)) get = fmt(G, "%s(%s)", helper_convert(G, s->type, MLC_F64, 1), get);
+    mlc_type from = G->o->emit ? MLC_F32 : MLC_F64;
+    const char *get = fmt(G, "call->param[%d].%s", s->slot, ty_is_float(s->type) ? "f" : "i");
+    if (G->o->emit) get = fmt(G, "%s_param", name_of(G, s, s->name));
+    if (ty_is_half(s->type)) get = fmt(G, "%s(%s)", helper_convert(G, s->type, from, 1), get);
     sb_printf(out, "    const %s %s = (%s)%s;\n", ty_c(s->type), name, ty_c(s->type), get);
 }
+
+/* ---- ahead of time ---- */
+
+static const char *argument_type(mlc_type t) {
+    switch (t) {
+    case MLC_F16: case MLC_BF16: case MLC_F32: return "float";
+    case MLC_F64: return "double";
+    case MLC_BOOL: return "int";
+    case MLC_INDEX: return "int64_t";
+    default: return NULL;
+    }
+}
+
+/* One prototype for header and source: long is int64_t where this runs. */
+static void write_prototype(Gen *G, StrBuf *out) {
+    const Program *p = G->p;
+    const char *s = "";
+    sb_printf(out, "int %s(", G->o->symbol);
+    for (int i = 0; i < p->external.n; i++)
+        for (int e = 0; e < p->external.at[i]->n; e++) {
+            sb_printf(out, "%sconst struct %s_buffer *%s_buffer", s, G->o->symbol, element_name(G, p->external.at[i], e));
+            s = ", ";
+        }
+    for (int i = 0; i < p->param.n; i++) {
+        const Sym *y = p->param.at[i];
+        const char *t = argument_type(y->type);
+        sb_printf(out, "%s%s %s_param", s, t ? t : fmt(G, "%sint%d_t", ty_is_unsigned(y->type) ? "u" : "", ty_bits(y->type)),
+                  name_of(G, y, y->name));
+        s = ", ";
+    }
+    sb_puts(out, *s ? ")" : "void)");
+}
+
+static void write_buffer_struct(Gen *G, StrBuf *out) {
+    sb_printf(out, "struct %s_buffer {\n    void *data; /* the element at the mins */\n"
+                   "    struct {\n        int64_t min, extent, stride; /* stride in elements */\n    } dim[%d];\n};\n\n",
+              G->o->symbol, MAX_RANK);
+}
+
+static const char *const isa_demand[] = { "__x86_64__", "__SSE4_2__", "__AVX2__ && defined __FMA__ && defined __F16C__",
+                                          "__AVX512BW__ && defined __AVX512DQ__ && defined __AVX512VL__" };
+static const char *const isa_march[] = { "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" };
+
+static void write_emit_head(Gen *G, StrBuf *out) {
+    const CgOptions *o = G->o;
+    sb_printf(out, "/* Made by mlc.  Compile with -O2 -march=%s -ffp-contract=off%s. */\n", isa_march[o->isa],
+              o->openmp ? " -fopenmp" : "");
+    sb_printf(out, "#if !(defined %s)\n#error \"compile with -march=%s\"\n#endif\n", isa_demand[o->isa], isa_march[o->isa]);
+    sb_puts(out, "#ifdef __FAST_MATH__\n#error \"results are exact: compile without -ffast-math\"\n#endif\n"
+                 "#if defined __clang__\n#pragma STDC FP_CONTRACT OFF\n#else\n"
+                 "#pragma GCC optimize (\"fp-contract=off\", \"wrapv\", \"no-math-errno\", \"no-trapping-math\")\n#endif\n");
+    sb_puts(out, layouts);
+    sb_puts(out, "typedef i8 int8_t;\ntypedef i16 int16_t;\ntypedef i32 int32_t;\ntypedef i64 int64_t;\n"
+                 "typedef u8 uint8_t;\ntypedef u16 uint16_t;\ntypedef u32 uint32_t;\ntypedef u64 uint64_t;\n"
+                 "void *aligned_alloc(unsigned long align, unsigned long size);\nvoid free(void *p);\n"
+                 "int printf(const char *format, ...);\n\n");
+    sb_puts(out, bytes_layout);
+    write_buffer_struct(G, out);
+}
+
+static void write_messages(Gen *G, StrBuf *out) {
+    sb_printf(out, "\nconst char *%s_message(int code) {\n    static const char *const text[] = {\n        \"\",\n", G->o->symbol);
+    for (int i = 0; i < G->checks.n; i++) {
+        const CheckText *c = &G->checks.at[i];
+        sb_printf(out, "        \"%s\",\n", quoted(G, error_message(G, c->code, c->text[0], c->text[1])));
+    }
+    sb_printf(out, "    };\n    if (code == -1) return \"out of memory\";\n"
+                   "    return code > 0 && code <= %d ? text[code] : \"\";\n}\n", G->checks.n);
+}
+
+void cg_emit_header(StrBuf *out, const Program *p, const CgOptions *o) {
+    Gen G;
+    gen_init(&G, p, o, p->arena);
+    bind_external(&G);
+    StrBuf guard;
+    sb_init(&guard, p->arena);
+    sb_printf(&guard, "%s_H", o->symbol);
+    for (char *c = guard.at; *c; c++)
+        if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
+    sb_printf(out, "/* Made by mlc.  A dimension's indices run over [min, min + extent). */\n#ifndef %s\n#define %s\n\n"
+                   "#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard.at, guard.at);
+    write_buffer_struct(&G, out);
+    sb_puts(out, "/* 0 when it is done; else a number that the next function explains. */\n");
+    write_prototype(&G, out);
+    sb_printf(out, ";\nconst char *%s_message(int code);\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", o->symbol);
+}
+
+/* ---- the unit ---- */
 
 static void write_kernel(Gen *G, StrBuf *out) {
     StrBuf top;
     sb_init(&top, G->arena);
     for (int i = 0; i < G->p->external.n; i++) read_buffer(G, &top, G->p->external.at[i]);
     for (int i = 0; i < G->p->param.n; i++) read_param(G, &top, G->p->param.at[i]);
-    sb_puts(out, layouts);
-    sb_puts(out, call_layout);
+    if (G->o->emit) write_emit_head(G, out);
+    else {
+        sb_puts(out, layouts);
+        sb_puts(out, call_layout);
+        sb_puts(out, bytes_layout);
+    }
     sb_printf(out, "%s\n%s\n%s", G->types.at, G->helpers.at, G->functions.at);
-    sb_printf(out, "__attribute__((visibility(\"default\")))\nint %s(mlc_call *call) {\n", G->o->symbol);
-    sb_puts(out, "    const mlc_hooks *hooks = call->hooks;\n");
+    sb_puts(out, "__attribute__((visibility(\"default\")))\n");
+    if (G->o->emit) write_prototype(G, out);
+    else sb_printf(out, "int %s(mlc_call *call)", G->o->symbol);
+    sb_puts(out, " {\n");
+    if (!G->o->emit) sb_puts(out, "    const mlc_hooks *hooks = call->hooks;\n    (void)hooks;\n    call->error[0] = 0;\n");
     sb_puts(out, top.at);
     if (G->fn->fails) sb_puts(out, "    int status = 0;\n");
-    sb_printf(out, "    call->error[0] = 0;\n    (void)hooks;\n%s    return 0;\n}\n", G->fn->out.at);
-}
-
-static void put_string(StrBuf *out, const char *s) {
-    sb_puts(out, "    \"");
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 32 || c > 126 || c == '"' || c == '\\' || c == '?') sb_printf(out, "\\%03o", c);
-        else sb_putn(out, s, 1);
-    }
-    sb_puts(out, "\",\n");
+    sb_printf(out, "%s    return 0;\n}\n", G->fn->out.at);
 }
 
 static void write_texts(Gen *G, StrBuf *out) {
     sb_printf(out, "\n/* What each check is about. */\nconst char *const %s_text[] = {\n", G->o->symbol);
     for (int i = 0; i < G->checks.n; i++)
-        for (int k = 0; k < 2; k++) put_string(out, G->checks.at[i].text[k]);
+        for (int k = 0; k < 2; k++) sb_printf(out, "    \"%s\",\n", quoted(G, G->checks.at[i].text[k]));
     sb_puts(out, "    0\n};\n");
-}
-
-static void gen_init(Gen *G, const Program *p, const CgOptions *o, Arena *arena) {
-    *G = (Gen){ .p = p, .arena = arena, .ir = p->ir, .o = o };
-    sb_init(&G->types, arena);
-    sb_init(&G->helpers, arena);
-    sb_init(&G->functions, arena);
-    sm_init(&G->have, arena);
-    sm_init(&G->taken, arena);
-    PtrMap *maps[] = { &G->name, &G->promoted, &G->externs, &G->element, &G->used };
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) pm_init(maps[i], arena);
-    G->fn = ARENA_NEW(arena, Fn);
-    *G->fn = (Fn){ .depth = 1 };
-    sb_init(&G->fn->out, arena);
-    pm_init(&G->fn->has, arena);
-    sm_put(&G->taken, o->symbol, G);
 }
 
 void cg_cpu(StrBuf *out, const Program *p, const CgOptions *o) {
@@ -140,5 +238,6 @@ void cg_cpu(StrBuf *out, const Program *p, const CgOptions *o) {
     bind_external(&G);
     stmt(&G, p->body);
     write_kernel(&G, out);
-    write_texts(&G, out);
+    if (o->emit) write_messages(&G, out);
+    else write_texts(&G, out);
 }

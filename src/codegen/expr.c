@@ -231,57 +231,25 @@ const char *mem_ref(Gen *G, Env *v, const Storage *s, int elem, const Node *inde
 }
 
 static Text extern_call(Gen *G, const Node *e, const Text *k) {
-    StrBuf args, types;
+    StrBuf args;
     sb_init(&args, G->arena);
-    sb_init(&types, G->arena);
-    for (int i = 0; i < e->n; i++) {
-        sb_printf(&args, "%s%s", i ? ", " : "", k[i].s);
-        sb_printf(&types, "%s%s", i ? ", " : "", ty_c(e->u.ext->arg[i]));
-    }
-    const char *name = fmt(G, "%s_extern_%s", G->o->symbol, e->u.ext->name);
-    if (!pm_has(&G->externs, e->u.ext)) {
-        pm_put(&G->externs, e->u.ext, (void *)(uintptr_t)name);
-        sb_printf(&G->types, "void *%s;\n", name);
-    }
-    const char *result = ty_c(e->u.ext->result);
-    return atom(fmt(G, "((%s (*)(%s))%s)(%s)", result, e->n ? types.at : "void", name, args.at));
+    for (int i = 0; i < e->n; i++) sb_printf(&args, "%s%s", i ? ", " : "", k[i].s);
+    return atom(fmt(G, "%s(%s)", extern_text(G, e->u.ext), args.at));
 }
 
 /* ---- effects ---- */
 
 static Text require(Gen *G, const Node *e, const Text *k) {
-    int number = add_check(G, e->u.text, "");
+    static const char *const none[4] = { "0", "0", "0", "0" };
+    int number = add_check(G, ERR_REQUIRE_FAILED, e->u.text, "");
     open_brace(G, "if (!%s)", wrap(G, k[0], P_ATOM));
-    fail_line(G, fmt(G, "fail(call, %d, %d, 0, 0, 0, 0)", ERR_REQUIRE_FAILED, number));
+    fail_line(G, fail_text(G, ERR_REQUIRE_FAILED, number, none));
     close_brace(G);
     return k[1];
 }
 
-static const char *quoted(Gen *G, const char *s) {
-    StrBuf b;
-    sb_init(&b, G->arena);
-    for (; s && *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 32 || c > 126 || c == '"' || c == '\\' || c == '?') sb_printf(&b, "\\%03o", c);
-        else sb_putn(&b, s, 1);
-    }
-    return b.at;
-}
-
 static Text print_values(Gen *G, const Node *e, const Text *k) {
-    if (G->o->emit) return k[0];
-    StrBuf types, values;
-    sb_init(&types, G->arena);
-    sb_init(&values, G->arena);
-    for (int i = 0; i < e->n; i++) {
-        mlc_type t = type_of(e->kid[i]);
-        Text v = k[i];
-        if (ty_is_half(t)) v = atom(fmt(G, "%s(%s)", helper_convert(G, MLC_F32, t, 1), k[i].s));
-        sb_printf(&types, "%s%d", i ? ", " : "", t);
-        sb_printf(&values, "%s{ .%c = %s }", i ? ", " : "", ty_is_float(t) ? 'f' : 'i', v.s);
-    }
-    line(G, "hooks->print(hooks->user, \"%s\", %d, (const int[]){ %s }, (const mlc_scalar[]){ %s });",
-         quoted(G, e->u.text), e->n, types.at, values.at);
+    print_line(G, e, k);
     return k[0];
 }
 

@@ -27,8 +27,8 @@ void fail_line(Gen *G, const char *error) {
     line(G, "goto out%d;", G->fn->label);
 }
 
-int add_check(Gen *G, const char *a, const char *b) {
-    CheckText c = { { a ? a : "", b ? b : "" } };
+int add_check(Gen *G, ErrCode code, const char *a, const char *b) {
+    CheckText c = { code, { a ? a : "", b ? b : "" } };
     VEC_PUSH(G->arena, &G->checks, c);
     return G->checks.n - 1;
 }
@@ -36,14 +36,14 @@ int add_check(Gen *G, const char *a, const char *b) {
 static void check(Gen *G, const Stmt *s) {
     Env v;
     env_init(G, &v, NULL);
-    int number = add_check(G, s->u.check.text[0], s->u.check.text[1]);
+    int number = add_check(G, s->u.check.code, s->u.check.text[0], s->u.check.text[1]);
     const char *args[4] = { "0", "0", "0", "0" };
     Text cond = expr(G, &v, legal(G, s->u.check.cond));
     open_brace(G, "if (!%s)", wrap(G, cond, P_ATOM));
     Env inner;
     env_init(G, &inner, &v);
     for (int i = 0; i < s->u.check.n; i++) args[i] = value(G, &inner, s->u.check.arg[i]);
-    fail_line(G, fmt(G, "fail(call, %d, %d, %s, %s, %s, %s)", s->u.check.code, number, args[0], args[1], args[2], args[3]));
+    fail_line(G, fail_text(G, s->u.check.code, number, args));
     close_brace(G);
 }
 
@@ -148,16 +148,17 @@ static const char *capture_type(Gen *G, const void *key) {
 }
 
 /* The finished function, closure type first. */
-static void write_body(Gen *G, Fn *f, const char *name, const Sym *var, const char *min) {
+static void write_body(Gen *G, Fn *f, const char *name, const Sym *var) {
     StrBuf *out = &G->functions;
-    sb_printf(out, "struct %s_closure {\n    mlc_call *call;\n    i64 from;\n", name);
+    const char *call = G->o->emit ? "" : "    mlc_call *call;\n";
+    sb_printf(out, "struct %s_closure {\n%s    i64 from;\n", name, call);
     for (int i = 0; i < f->captured.n; i++) {
         const void *key = f->captured.at[i];
         sb_printf(out, "    %s%s;\n", capture_type(G, key), (const char *)pm_get(&f->has, key));
     }
     sb_printf(out, "};\n\nstatic int %s(void *closure, i64 i) {\n", name);
-    sb_printf(out, "    const struct %s_closure *c = closure;\n    mlc_call *call = c->call;\n", name);
-    sb_puts(out, "    const mlc_hooks *hooks = call->hooks;\n");
+    sb_printf(out, "    const struct %s_closure *c = closure;\n", name);
+    if (!G->o->emit) sb_puts(out, "    mlc_call *call = c->call;\n    const mlc_hooks *hooks = call->hooks;\n    (void)hooks;\n");
     for (int i = 0; i < f->captured.n; i++) {
         const void *key = f->captured.at[i];
         const char *n = pm_get(&f->has, key), *t = capture_type(G, key);
@@ -166,8 +167,7 @@ static void write_body(Gen *G, Fn *f, const char *name, const Sym *var, const ch
     }
     sb_printf(out, "    const i64 %s = c->from + i;\n", name_of(G, var, var->name));
     if (f->fails) sb_puts(out, "    int status = 0;\n");
-    sb_printf(out, "    (void)hooks;\n%s    return 0;\n}\n\n", f->out.at);
-    (void)min;
+    sb_printf(out, "%s    return 0;\n}\n\n", f->out.at);
 }
 
 static void parallel_loop(Gen *G, const Stmt *s) {
@@ -184,14 +184,14 @@ static void parallel_loop(Gen *G, const Stmt *s) {
     loop_body(G, s);
     G->fn = f->up;
     for (int i = 0; i < f->captured.n; i++) in_scope(G, f->captured.at[i]);
-    write_body(G, f, name, var, min);
+    write_body(G, f, name, var);
     open_brace(G, "%s", "");
-    line(G, "struct %s_closure c = { call, %s };", name, min);
+    line(G, G->o->emit ? "struct %s_closure c = { %s };" : "struct %s_closure c = { call, %s };", name, min);
     for (int i = 0; i < f->captured.n; i++) {
         const char *n = in_scope(G, f->captured.at[i]);
         line(G, "c.%s = %s;", n, n);
     }
-    line(G, "const int failed = hooks->par_for(hooks->user, %s, &c, %s);", name, extent);
+    parallel_call(G, name, extent);
     open_brace(G, "if (failed)");
     fail_line(G, "failed");
     close_brace(G);
@@ -235,9 +235,10 @@ static void heap_array(Gen *G, const Stmt *s, int e) {
     int outer = G->fn->label;
     bool failed = G->fn->fails;
     line(G, "const i64 %s_bytes = bytes_of(%s_elements, sizeof(%s));", name, t->name, type);
-    line(G, "%s *restrict %s = hooks->alloc(hooks->user, (unsigned long)%s_bytes);", type, name, name);
+    line(G, "%s *restrict %s = %s;", type, name, alloc_text(G, fmt(G, "%s_bytes", name)));
     open_brace(G, "if (!%s)", name);
-    fail_line(G, fmt(G, "fail(call, %d, -1, %s_bytes, 0, 0, 0)", ERR_OUT_OF_MEMORY, name));
+    const char *arg[4] = { fmt(G, "%s_bytes", name), "0", "0", "0" };
+    fail_line(G, fail_text(G, ERR_OUT_OF_MEMORY, -1, arg));
     close_brace(G);
     bind(G, &t->type[e], name);
     G->fn->label = ++G->labels;
@@ -248,7 +249,7 @@ static void heap_array(Gen *G, const Stmt *s, int e) {
     if (used) line(G, "out%d:;", G->fn->label);
     G->fn->label = outer;
     G->fn->fails = failed || used;
-    line(G, "hooks->release(hooks->user, %s);", name);
+    line(G, "%s;", release_text(G, name));
     if (used) {
         open_brace(G, "if (status)");
         fail_line(G, "status");
