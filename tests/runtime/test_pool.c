@@ -117,6 +117,7 @@ START_TEST(callers_share_one_pool) {
 }
 END_TEST
 
+#if !defined __SANITIZE_THREAD__
 START_TEST(works_in_a_forked_child) {
     Fixture f;
     open_fixture(&f, 3);
@@ -138,6 +139,7 @@ START_TEST(works_in_a_forked_child) {
     close_fixture(&f);
 }
 END_TEST
+#endif
 
 START_TEST(memory_is_aligned_kept_and_separate) {
     Fixture f;
@@ -206,7 +208,9 @@ Suite *pool_suite(void) {
     tcase_add_test(t, nested_loops_finish);
     tcase_add_test(t, a_failure_comes_back);
     tcase_add_test(t, callers_share_one_pool);
+#if !defined __SANITIZE_THREAD__ /* which knows no threads after fork */
     tcase_add_test(t, works_in_a_forked_child);
+#endif
     tcase_add_test(t, memory_is_aligned_kept_and_separate);
     tcase_add_test(t, floating_point_mode_is_set_and_put_back);
     tcase_add_test(t, print_writes_one_line);
