@@ -85,6 +85,17 @@ START_TEST(rounded) {
 }
 END_TEST
 
+/* An internal Func grows; so does what is rounded through a split that needs no tail of its own. */
+START_TEST(rounded_inside) {
+    Func *g = gradient(), *out = pure("out", 2, ir_add(I, at2(g, x, y), at2(g, plus(x, 1), y)));
+    line(g, 0, ROOT());
+    line(g, 0, SPLIT("x", "xo", "xi", _i ? 1 : 2, MLC_TAIL_ROUND));
+    line(g, 0, SPLIT("xo", "xoo", "xoi", 4, MLC_TAIL_ROUND));
+    check_sizes(out);
+    ck_assert_int_eq(low_stores(&stats, g, 0), 32 * 11);
+}
+END_TEST
+
 START_TEST(nothing_to_do) {
     Func *g = gradient();
     line(g, 0, MARK(MLC_VECTORIZE, "x", 8, MLC_TAIL_AUTO));
@@ -102,6 +113,7 @@ Suite *build_suite(void) {
     tcase_add_loop_test(t, chains, 0, 4);
     tcase_add_test(t, shifted);
     tcase_add_test(t, rounded);
+    tcase_add_loop_test(t, rounded_inside, 0, 2);
     tcase_add_test(t, nothing_to_do);
     suite_add_tcase(s, t);
     return s;
