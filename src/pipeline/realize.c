@@ -133,5 +133,6 @@ bool mlc_realize(mlc_func f, mlc_buffer *out, const mlc_options *o) {
 
 bool mlc_interpret(mlc_func f, mlc_buffer *out) {
     mlc_options o = { .target = "interpret" };
-    return realize(NULL, 1, &f, &out, 1, &o);
+    mlc_plan none = { .ctx = f.f ? f.f->ctx : NULL };
+    return none.ctx && realize(&none, 1, &f, &out, 1, &o);
 }

@@ -157,6 +157,38 @@ START_TEST(realize_uses_what_is_bound_and_set) {
 }
 END_TEST
 
+typedef struct {
+    Program *p;
+    bool good;
+} Compiler;
+
+static void *compile_often(void *arg) {
+    Compiler *c = arg;
+    c->good = true;
+    for (int i = 0; i < 20; i++) {
+        mlc_error_info e;
+        mlc_options o = { .target = i % 2 ? "interpret" : "plain" };
+        mlc_module *m = mlc_compile(NULL, mlc_outs(c->p->out), &o, &e);
+        int32_t in[2] = { 3, 4 }, out[1];
+        mlc_buffer a = *mlc_wrap(in, 2, 1), b = *mlc_wrap(out, 1, 1);
+        mlc_buffer *at[] = { &a, &b };
+        c->good = c->good && m && !mlc_run(m, 2, at, 2, (mlc_scalar[]){ { .i = 2 }, { .i = 1 } }, &e) && out[0] == 9;
+        mlc_module_free(m);
+    }
+    return NULL;
+}
+
+START_TEST(threads_compile_one_context) {
+    Program p = make();
+    Compiler c[2] = { { &p, false }, { &p, false } };
+    pthread_t t[2];
+    for (int i = 0; i < 2; i++) pthread_create(&t[i], NULL, compile_often, &c[i]);
+    for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
+    ck_assert(c[0].good && c[1].good);
+    mlc_ctx_free(p.ctx);
+}
+END_TEST
+
 START_TEST(outputs_are_allocated) {
     mlc_ctx *ctx = mlc_ctx_new();
     MLC_VARS(ctx, x);
@@ -396,6 +428,7 @@ Suite *module_suite(void) {
     tcase_add_test(t, strides_choose_the_variant);
     tcase_add_test(t, threads_share_a_module);
     tcase_add_test(t, realize_uses_what_is_bound_and_set);
+    tcase_add_test(t, threads_compile_one_context);
     tcase_add_test(t, outputs_are_allocated);
     tcase_add_test(t, wrong_buffers_are_refused);
     tcase_add_test(t, wrong_params_are_refused);
