@@ -265,8 +265,13 @@ static const char *build_in(Arena *a, const JitOptions *o, const JitCompiler *c,
     if (!jit_write_file(in, source, strlen(source))) return NULL;
     bool good = jit_run_compiler(a, o, c, in, out, &message);
     unlink(in);
+    struct stat st;
+    if (good && (stat(out, &st) || !S_ISREG(st.st_mode))) {
+        good = false;
+        message = "nothing, and made no file";
+    }
     if (good && (o->object || seal(a, out))) return out;
-    unlink(out);
+    if (unlink(out)) rmdir(out);
     if (!good && !strstr(message, "No space left") && !strstr(message, "Read-only file system"))
         compile_failed(a, c, source, message);
     return NULL;
@@ -282,22 +287,22 @@ void jit_compile_to(Arena *a, const JitOptions *o, const char *source, const cha
 }
 
 /* A loaded object needs its file no longer. */
-static void *open_private(Arena *a, const char *path, const char *dir) {
+static void *open_private(Arena *a, const JitCompiler *c, const char *path, const char *dir) {
     void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const char *why = h ? NULL : arena_str(a, dlerror());
     unlink(path);
     if (dir) rmdir(dir);
-    if (!h) fault_raise(a->fault, ERR_LOAD_FAILED, NULL, path, why);
+    if (!h) fault_raise(a->fault, ERR_LOAD_FAILED, NULL, c->path, why);
     return h;
 }
 
-static void *open_copy(Arena *a, const char *bytes, size_t n) {
+static void *open_copy(Arena *a, const JitCompiler *c, const char *bytes, size_t n) {
     const char *dir = private_dir(a), *path = jit_temp_path(a, dir, "so");
     if (!jit_write_file(path, bytes, n)) {
         rmdir(dir);
         fault_raise(a->fault, ERR_NO_DIRECTORY, NULL, path, strerror(errno));
     }
-    return open_private(a, path, dir);
+    return open_private(a, c, path, dir);
 }
 
 static void *build_privately(Arena *a, const JitOptions *o, const JitCompiler *c, const char *source, JitTimes *t, double begun) {
@@ -308,7 +313,7 @@ static void *build_privately(Arena *a, const JitOptions *o, const JitCompiler *c
         rmdir(dir);
         fault_raise(a->fault, ERR_NO_DIRECTORY, NULL, dir, "no room to compile");
     }
-    void *h = open_private(a, path, dir);
+    void *h = open_private(a, c, path, dir);
     t->load_ms += now_ms() - built;
     return h;
 }
@@ -345,7 +350,7 @@ void *jit_load(Arena *a, const JitOptions *o, const char *source, bool fresh, Ji
     }
     double loading = now_ms();
     if (fresh && !bytes) bytes = read_verified(a, o, path, &n);
-    void *h = fresh && bytes ? open_copy(a, bytes, n) : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *h = fresh && bytes ? open_copy(a, c, bytes, n) : dlopen(path, RTLD_NOW | RTLD_LOCAL);
     times->load_ms += now_ms() - loading;
     if (h) return h;
     /* Another process trimmed it just now, or the directory may not hold code. */

@@ -65,7 +65,8 @@ const char *jit_host_features(Arena *a) {
 
 static const char *absolute(Arena *a, const char *path) {
     char real[PATH_MAX]; /* not malloc's: the arena may leave by a fault */
-    if (!realpath(path, real)) return NULL;
+    struct stat st;
+    if (!realpath(path, real) || stat(real, &st) || !S_ISREG(st.st_mode)) return NULL;
     return access(real, X_OK) == 0 ? arena_str(a, real) : NULL;
 }
 
@@ -77,8 +78,7 @@ static const char *find_program(Arena *a, const char *name, const char **shown) 
     for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
         size_t n = strcspn(p, ":");
         const char *full = arena_printf(a, "%.*s/%s", (int)n, p, name);
-        struct stat st;
-        const char *found = n && !stat(full, &st) && S_ISREG(st.st_mode) ? absolute(a, full) : NULL;
+        const char *found = n ? absolute(a, full) : NULL;
         if (found) {
             *shown = full;
             return found;
@@ -186,11 +186,14 @@ static void split(Arena *a, const char *flags, const char **argv, int *n) {
     }
 }
 
+enum { MOST_SAID = 500 }; /* a message holds little more */
+
 /* The first lines of what it said. */
 static const char *first_lines(Arena *a, const char *path) {
     size_t n;
     char *text = jit_read_file(a, path, &n);
-    if (!text || !*text) return "it said nothing";
+    if (!text || !*text) return "nothing";
+    if (n > MOST_SAID) text[MOST_SAID] = 0;
     int lines = 0;
     for (char *p = text; *p; p++) {
         if (*p == '\n' && (++lines == 4 || !p[1])) *p = 0;

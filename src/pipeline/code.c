@@ -47,7 +47,7 @@ Code *code_build(Arena *a, const Options *o, const char *source, const ExternFn 
     void *fn = dlsym(c->handle, CODE_SYMBOL);
     if (!fn) {
         jit_unload(c->handle);
-        BUG(a->fault, "the object lacks the kernel");
+        fault_raise(a->fault, ERR_LOAD_FAILED, NULL, jit_compiler(a, &j)->path, "it lacks the kernel");
     }
     memcpy(&c->fn, &fn, sizeof fn);
     c->text = dlsym(c->handle, CODE_SYMBOL "_text");

@@ -1,0 +1,227 @@
+/* Messages whole: what a user meets where boxes, files, signatures and sizes are wrong.  Rows that concern
+ * one floor alone are compared beside that floor's tests; `tools/check-errors.sh` sees that none is without. */
+#include "base/base.h"
+
+#include <mlc.h>
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+Suite *errors_suite(void);
+
+/* ---- programs as text, up to their loops ---- */
+
+static const struct {
+    const char *text, *message;
+} texts[] = {
+    { "f(x) = x; g(x) = x; h(x) = f(x) + 1; output h; plan p { f: compute_at(g, x); }",
+      "p.mlc:2: schedule f: compute_at(g, x): g is not part of the program that computes f; name one of its consumers" },
+    { "a(x, y) = x + y; b(x, y) = a(x, y) + a(x, y + 1); output b; plan p { a: store_at(b, x), compute_at(b, y); }",
+      "p.mlc:2: schedule a: store_at(b, x): the place where a is stored is not outside the place where it is computed; "
+      "store it in an enclosing loop or at root" },
+    { "a(x, y) = x + y; b(x, y) = a(x, y) + a(x, y + 1); output b;\nplan p { b: parallel(y);\n a: store_root(), compute_at(b, y); }",
+      "p.mlc:4: schedule a: store_root(): iterations of the loop 'y' run at once and would share the memory of a; store it "
+      "inside of that loop" },
+    { "a(x) = x; b(x, y) = a(y / (y + 3)) + a(x); output b; plan p { a: store_root(), compute_at(b, y); }",
+      "p.mlc:2: schedule a: store_root(): the memory of a has no bounds in dimension 0 over the loops it lives through; "
+      "store it where it is computed" },
+    { "input in: i32[1];\na(x) = 0; rdom r(0, 10);\na(index(in(r))) = 1; output a; plan p {}",
+      "p.mlc:4: define a: a.u0 writes at an index without bounds in dimension 0: index(in(r)), because of index(in(r)); "
+      "wrap the index in clamp, or declare a range" },
+    { "input in: i32[1];\na(x) = in(index(in(x)));\noutput a; plan p {}",
+      "p.mlc:3: define a: a reads in at an index without bounds in dimension 0: index(in(a.x)), because of index(in(a.x)); "
+      "wrap the index in clamp, or declare a range" },
+    { "a(x) = x; output a; plan p { a: vectorize(x); }",
+      "p.mlc:2: schedule a: vectorize(x): the vector loop 'x' of a has no constant extent above 1; split it by a constant "
+      "first" },
+    { "a(x) = x; output a; plan p { a: unroll(x); }",
+      "p.mlc:2: schedule a: unroll(x): the unrolled loop 'x' of a has no constant extent; split it by a constant first" },
+    { "a(x) = x; output a; plan p { a: unroll(x, 100000); }",
+      "p.mlc:2: schedule a: unroll(x, 100000): the unrolled loop 'x$u' of a has 100000 iterations; split it by a small "
+      "constant first" },
+    { "a(x) = x; b(x) = a(0) + a(x); output b; plan p { b: split(x, xo, xi, 8), vectorize(xi); a: compute_at(b, xi); }",
+      "p.mlc:2: schedule a: compute_at(b, xi): the box of a has a size that differs between the lanes of the vector loop "
+      "'xi'; place it outside of that loop" },
+};
+
+static mlc_program *read_text(mlc_ctx *ctx, const char *text) {
+    char all[1000];
+    snprintf(all, sizeof all, "mlc 1\n%s\n", text);
+    mlc_program *p = mlc_program_parse(ctx, all, "p.mlc");
+    ck_assert_msg(p != NULL, "%s", mlc_error(ctx));
+    return p;
+}
+
+START_TEST(text_row) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_program *p = read_text(ctx, texts[_i].text);
+    mlc_error_info e;
+    FILE *nowhere = fopen("/dev/null", "w");
+    mlc_func out = mlc_program_output(p, 0);
+    ck_assert(!mlc_explain(mlc_program_plan(p, 0), 1, &out, "loops", NULL, nowhere, &e));
+    ck_assert_str_eq(e.message, texts[_i].message);
+    fclose(nowhere);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+START_TEST(text_nests_too_deep) {
+    char text[4000] = "f(x) = ";
+    memset(text + 7, '(', 3000);
+    mlc_ctx *ctx = mlc_ctx_new();
+    ck_assert(!mlc_let_text(ctx, text, (mlc_loc){ "t.c", 3 }));
+    ck_assert_str_eq(mlc_error(ctx), "t.c:3:508: the text nests more than 500 levels deep; name parts of it, as in "
+                                     "{ t = x + 1; t * t }");
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+/* ---- compiling ---- */
+
+static mlc_func simple(mlc_ctx *ctx) {
+    MLC_VARS(ctx, x);
+    mlc_func f = mlc_func_new(ctx, "f");
+    mlc_def(mlc_at(f, x), x);
+    return f;
+}
+
+START_TEST(outputs_are_counted) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_func f = simple(ctx), many[17];
+    mlc_error_info e;
+    for (int i = 0; i < 17; i++) many[i] = f;
+    ck_assert(!mlc_compile(NULL, 17, many, NULL, &e));
+    ck_assert_str_eq(e.message, "17 outputs were asked for; a program has 1 to 16");
+    ck_assert(!mlc_compile(NULL, 0, many, NULL, &e));
+    ck_assert_str_eq(e.message, "no outputs are given; name at least one Func");
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+/* A processor runs what it has; what it lacks is refused (valgrind's lacks AVX-512). */
+START_TEST(targets_that_the_processor_lacks) {
+    static const char *const names[] = { "plain", "sse4", "avx2", "avx512" };
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_func f = simple(ctx);
+    for (int i = 0; i < 4; i++) {
+        char want[100];
+        mlc_options o = { .target = names[i] };
+        mlc_error_info e;
+        mlc_module *m = mlc_compile(NULL, 1, &f, &o, &e);
+        snprintf(want, sizeof want, "this processor cannot run %s; use host or emit the code for another machine", names[i]);
+        if (!m) ck_assert_str_eq(e.message, want);
+        else ck_assert_str_eq(mlc_module_target(m), names[i]);
+        mlc_module_free(m);
+    }
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+static void no_box(void *user, const char *input, int rank, const mlc_box *need) {
+    (void)user, (void)input, (void)rank, (void)need;
+}
+
+START_TEST(required_boxes_need_values) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_error_info e;
+    mlc_box box = { 0, 10 };
+    mlc_func f = mlc_program_output(read_text(ctx, "param p: index; input in: u8[1]; f(x) = in(x + p); output f"), 0);
+    ck_assert(!mlc_required(NULL, 1, &f, &box, no_box, NULL, &e));
+    ck_assert_str_eq(e.message, "the box depends on p, which has no value; bind the input or set the param");
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+START_TEST(signature_whole) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_func f = simple(ctx);
+    mlc_error_info e;
+    mlc_module *m = mlc_compile(NULL, 1, &f, &(mlc_options){ .target = "interpret" }, &e);
+    ck_assert(!mlc_function(m, "f32*[4] -> i32", &e));
+    ck_assert_str_eq(e.message, "the signature does not fit at ' -> i32': buffer f holds i32; write for example "
+                                "\"f32*[n] f32*[n] i64 n -> i32\"");
+    mlc_module_free(m);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_written) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_func f = simple(ctx);
+    mlc_error_info e;
+    ck_assert(!mlc_emit(NULL, 1, &f, "/nonexistent/f", NULL, NULL, &e));
+    ck_assert_str_eq(e.message, "/nonexistent/f.c: No such file or directory; choose another place");
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+/* ---- ourselves ---- */
+
+START_TEST(broken_invariants_are_errors) {
+    Fault f = { 0 };
+    Barrier b;
+    volatile int line = 0, after = 0;
+    char want[200];
+    if (FAULT_TRY(&f, b)) {
+        CHECK(&f, 1 + 1 == 2);
+        line = __LINE__ + 1;
+        CHECK(&f, 1 + 1 == 3);
+        after = 1;
+    }
+    snprintf(want, sizeof want, "%s:%d: internal error: 1 + 1 == 3; please report it with the program", __FILE__, line);
+    ck_assert_str_eq(f.info.message, want);
+    ck_assert_int_eq(after, 0);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+static void *one_block(void *user, void *old, size_t size) {
+    int *left = user;
+    if (!size) {
+        free(old);
+        return NULL;
+    }
+    return (*left)-- > 0 ? realloc(old, size) : NULL;
+}
+
+START_TEST(memory_is_out) {
+    int left = 1000;
+    mlc_allocator hook = { one_block, &left };
+    mlc_ctx *ctx = mlc_ctx_new_with(&hook);
+    ck_assert_ptr_nonnull(ctx);
+    left = 0;
+    for (int i = 0; i < 100000 && !*mlc_error(ctx); i++) {
+        char name[20];
+        snprintf(name, sizeof name, "f%d", i);
+        mlc_func_new(ctx, name);
+    }
+    size_t bytes = 0;
+    char want[100];
+    ck_assert_int_eq(sscanf(mlc_error(ctx), "out of memory: %zu", &bytes), 1);
+    snprintf(want, sizeof want, "out of memory: %zu bytes were asked for", bytes);
+    ck_assert_str_eq(mlc_error(ctx), want);
+    ck_assert_uint_gt(bytes, 0);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
+Suite *errors_suite(void) {
+    Suite *s = suite_create("errors");
+    TCase *t = tcase_create("errors");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, text_row, 0, (int)(sizeof texts / sizeof *texts));
+    tcase_add_test(t, text_nests_too_deep);
+    tcase_add_test(t, outputs_are_counted);
+    tcase_add_test(t, targets_that_the_processor_lacks);
+    tcase_add_test(t, required_boxes_need_values);
+    tcase_add_test(t, signature_whole);
+    tcase_add_test(t, a_file_that_cannot_be_written);
+    tcase_add_test(t, broken_invariants_are_errors);
+    tcase_add_test(t, memory_is_out);
+    suite_add_tcase(s, t);
+    return s;
+}
