@@ -140,6 +140,18 @@ START_TEST(unbounded) {
 }
 END_TEST
 
+START_TEST(unbounded_write) {
+    Func *in = input("in", MLC_I32, 1, 5, 1, 0, 0);
+    RDom *r = rdom("r", 1, 5, 0);
+    Func *out = pure("out", 1, i32(0));
+    const Node *at = ir_cast(I, MLC_INDEX, at1(in, ir_var(I, r->var[0])));
+    add_def(out, r, at, NULL, i32(1));
+    ck_assert_str_eq(lower_and_run(out, NULL, NULL, 0),
+                     "t.c:7: define out: out.u0 writes at an index without bounds in dimension 0: index(in(r)), because of "
+                     "index(in(r)); wrap the index in clamp, or declare a range");
+}
+END_TEST
+
 START_TEST(bound_holds) {
     Func *bx, *by = blur(&bx);
     line(by, 0, BOUND("x", -3, 16));
@@ -186,6 +198,7 @@ Suite *bounds_suite(void) {
     tcase_add_loop_test(t, clamped_index, 0, 2);
     tcase_add_loop_test(t, where_narrows, 0, 3);
     tcase_add_test(t, unbounded);
+    tcase_add_test(t, unbounded_write);
     tcase_add_test(t, bound_holds);
     tcase_add_test(t, long_chain);
     tcase_add_test(t, long_inlined_chain);

@@ -169,6 +169,28 @@ START_TEST(tuples_and_undef) {
 }
 END_TEST
 
+/* Two outputs, one read by the other: the caller's buffer must hold what is read. */
+START_TEST(two_outputs) {
+    static const int64_t width[] = { 6, 5, 0 };
+    in = input("in", MLC_I32, 1, 20, 1, 0, 0);
+    Func *first = pure("first", 1, ir_add(I, at1(in, x), i32(1)));
+    out = pure("out", 1, ir_mul(I, at1(first, plus(x, 1)), i32(2)));
+    Func *both[2] = { out, first };
+    struct mlc_buffer *slot[3] = { in->bound, box(MLC_I32, 1, width[_i] ? 5 : 0, 1, 0, 0), box(MLC_I32, 1, width[_i], 1, 0, 0) };
+    Barrier barrier;
+    if (FAULT_TRY(&K.fault, barrier)) {
+        LowerOptions o = { .name = "test", .verify = true };
+        Program *p = low_lower(&K.arena, I, sch_resolve(I, &plan, both, 2), &o);
+        low_interpret(&K.arena, p, slot, NULL, 0);
+        FAULT_END(&K.fault, barrier);
+    }
+    ck_assert_str_eq(K.fault.info.message, _i == 1 ? "output first is written or read in dimension 0 from 0 to 5, but its buffer "
+                                                     "holds 0 to 4; bind a larger buffer" : "");
+    for (int i = 0; i < 5 && _i == 0; i++)
+        ck_assert_int_eq(((int32_t *)slot[1]->data)[i], 2 * (int32_t)(((uint32_t *)in->bound->data)[i + 1] + 1));
+}
+END_TEST
+
 Suite *checks_suite(void) {
     Suite *s = suite_create("checks");
     TCase *t = tcase_create("entry");
@@ -179,6 +201,7 @@ Suite *checks_suite(void) {
     tcase_add_test(t, bound_too_small);
     tcase_add_loop_test(t, vectors_and_unrolling, 0, 3);
     tcase_add_test(t, required);
+    tcase_add_loop_test(t, two_outputs, 0, 3);
     tcase_add_test(t, every_access);
     tcase_add_test(t, planted_access);
     tcase_add_loop_test(t, tuples_and_undef, 0, 4);
