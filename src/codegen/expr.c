@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-enum { LONGEST = 72 }; /* a text longer than this gets a name */
+enum {
+    LONGEST = 72,     /* a text longer than this gets a name */
+    MOST_PIECES = 512 /* an array in more of them stays one */
+};
 
 static mlc_type type_of(const Node *e) {
     return (mlc_type)e->type;
@@ -39,6 +42,10 @@ void walk(const Walk *w, const Node *root) {
 /* ---- bounds ---- */
 
 bool const_bounds(Gen *G, const Node *e, int64_t *lo, int64_t *hi) {
+    if (ir_is_int(e, lo)) { /* constants are most of them */
+        *hi = *lo;
+        return true;
+    }
     return sim_const_bounds(G->ir, G->facts, e, lo, hi);
 }
 
@@ -208,7 +215,7 @@ static Text variable(Gen *G, const Sym *s) {
 
 static const char *piece_of(Gen *G, Promoted *p, const char *name, const Node *index, int lanes) {
     int64_t at = 0;
-    bool known = ir_is_int(index, &at) && p->fn == G->fn;
+    bool known = ir_is_int(index, &at) && p->fn == G->fn && p->piece.n < MOST_PIECES;
     for (int i = 0; known && i < p->piece.n; i++)
         if (p->piece.at[i].at == at && p->piece.at[i].lanes == lanes) return p->piece.at[i].name;
     if (!known) p->fails = true;

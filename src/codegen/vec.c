@@ -159,6 +159,7 @@ static void lane_loop(Gen *G, const Stmt *s) {
     const Node *lane = ir_var(G->ir, i);
     const char *name = name_of(G, i, "lane");
     Stmt one = *s;
+    note(G, s, "effects, calls or one place for all lanes");
     open_brace(G, "for (i64 %s = 0; %s < %lld; %s++)", name, name, (long long)v->lanes, name);
     bind(G, i, name);
     if (v->mask) {
