@@ -1,7 +1,7 @@
 /* unsharp.c - unsharp mask: brightness minus its Gaussian blur, given back to the channels as a ratio.
  *
- * Four stages over the whole picture; down a strip every stage slides by a row, so that seven rows of
- * each are alive at a time. */
+ * Brightness slides down a strip in a window of seven rows; the blur of a column needs a row of memory, the
+ * blur of a row and the ratio none: they are computed where they are used, once for the three channels. */
 #include "app.h"
 #include <mlc/short.h>
 
@@ -54,10 +54,9 @@ const App unsharp_app = {
                      "down: compute_root(), vectorize(x, 16), parallel(y);"
                      "ratio: compute_root(), vectorize(x, 16), parallel(y);"
                      "out: vectorize(x, 16), parallel(y)" },
-        { "slide", "out: split(y, yo, yi, 32), reorder(x, c, yi, yo), vectorize(x, 16), parallel(yo);"
+        { "slide", "out: bound(c, 0, 3), split(y, yo, yi, 32), reorder(c, x, yi, yo), unroll(c), vectorize(x, 16), parallel(yo);"
                    "gray: store_at(out, yo), compute_at(out, yi), vectorize(x, 16);"
-                   "down: store_at(out, yo), compute_at(out, yi), vectorize(x, 16);"
-                   "ratio: store_at(out, yo), compute_at(out, yi), vectorize(x, 16)" },
+                   "down: compute_at(out, yi), vectorize(x, 16)" },
     },
 };
 
