@@ -213,6 +213,10 @@ static const Node *elements(Gen *G, const Storage *s) {
     return n;
 }
 
+static const char *elements_name(Gen *G, const Storage *t) {
+    return name_of(G, &t->const_elems, fmt(G, "%s_elements", t->name));
+}
+
 static void alloc_element(Gen *G, const Stmt *s, int e);
 
 static void stack_array(Gen *G, const Stmt *s, int e) {
@@ -234,10 +238,11 @@ static void heap_array(Gen *G, const Stmt *s, int e) {
     const char *name = element_name(G, t, e), *type = ty_c(t->type[e]);
     int outer = G->fn->label;
     bool failed = G->fn->fails;
-    line(G, "const i64 %s_bytes = bytes_of(%s_elements, sizeof(%s));", name, t->name, type);
-    line(G, "%s *restrict %s = %s;", type, name, alloc_text(G, fmt(G, "%s_bytes", name)));
+    const char *bytes = fresh(G, fmt(G, "%s_bytes", name));
+    line(G, "const i64 %s = bytes_of(%s, sizeof(%s));", bytes, elements_name(G, t), type);
+    line(G, "%s *restrict %s = %s;", type, name, alloc_text(G, bytes));
     open_brace(G, "if (!%s)", name);
-    const char *arg[4] = { fmt(G, "%s_bytes", name), "0", "0", "0" };
+    const char *arg[4] = { bytes, "0", "0", "0" };
     fail_line(G, fail_text(G, ERR_OUT_OF_MEMORY, -1, arg));
     close_brace(G);
     bind(G, &t->type[e], name);
@@ -325,7 +330,7 @@ void allocate(Gen *G, const Stmt *s) {
         Env v;
         env_init(G, &v, NULL);
         const char *n = value(G, &v, elements(G, t));
-        line(G, "const i64 %s_elements = %s;", t->name, n);
+        line(G, "const i64 %s = %s;", elements_name(G, t), n);
     }
     alloc_element(G, s, 0);
     close_brace(G);

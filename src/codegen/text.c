@@ -56,7 +56,7 @@ static const char *const reserved[] = {
     "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "asm",
     "bool", "true", "false", "main", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64",
     "call", "hooks", "status", "closure", "fail", "INLINE", "linux", "unix", "mlc_call", "mlc_hooks",
-    "mlc_scalar", "NULL", "malloc", "free", "fma", "typeof",
+    "mlc_scalar", "NULL", "printf", "aligned_alloc", "free", "typeof", "c", "i", "n", "one", "failed", "bytes_of",
 };
 
 static bool is_reserved(const char *s) {
@@ -75,9 +75,26 @@ static char *sanitised(Gen *G, const char *s) {
     return c;
 }
 
+/* Ends it like a helper (min_f32x16) or a type (f32x16u)?  Those are written when they are needed. */
+static bool is_like_ours(const char *s) {
+    static const char *const tags[] = { "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64",
+                                        "c8", "c64" };
+    size_t n = strlen(s);
+    if (n && s[n - 1] == 'u') n--;
+    size_t digits = n;
+    while (digits && s[digits - 1] >= '0' && s[digits - 1] <= '9') digits--;
+    if (digits < n && digits && s[digits - 1] == 'x') n = digits - 1;
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        size_t k = strlen(tags[i]);
+        if (n >= k && !strncmp(s + n - k, tags[i], k) && (n == k || s[n - k - 1] == '_')) return true;
+    }
+    return false;
+}
+
 const char *fresh(Gen *G, const char *base) {
     const char *s = sanitised(G, base), *c = s;
     if (is_reserved(s)) s = c = arena_printf(G->arena, "v%s%s", *s == '_' ? "" : "_", s);
+    if (is_like_ours(s)) s = c = arena_printf(G->arena, "%s_v", s);
     for (int i = 2; sm_get(&G->taken, c); i++) c = arena_printf(G->arena, "%s_%d", s, i);
     sm_put(&G->taken, c, (void *)(uintptr_t)c);
     return c;

@@ -389,6 +389,36 @@ START_TEST(allocation_failure) {
 }
 END_TEST
 
+static void check_names(Rig *r) {
+    for (int x = 0; x < 30; x++) ck_assert_int_eq(OUT(x), (IN(x) < 9 ? IN(x) : 9) * 2);
+}
+
+/* Names of the language that mean something in C, or to the generator. */
+START_TEST(names) {
+    static const char *const all[] = { "c", "i", "n", "failed", "one", "status", "closure", "hooks", "call", "int", "x$1", "_x",
+                                       "min_i32", "f32x16", "i32x4u", "t1", "t2", "rig", "i64", "u8", "out", "x.y", "all_i32x4",
+                                       "rig_text", "fail", "INLINE", "restrict", "x_body", "x_end", "struct" };
+    Rig *r = calloc(1, sizeof *r);
+    rig_open(r);
+    const char *name = all[_i];
+    int where = _i % 3;
+    if (where == 0) r->in->name = name;
+    Storage *m = internal(r, where == 1 ? name : "m", MLC_I32, 16, STORE_HEAP);
+    m->const_elems = 0;
+    const Sym *y = loop_var(r, where == 2 ? name : "x"), *x = loop_var(r, "x"), *x2 = loop_var(r, "x"), *t = let_var(r, name, MLC_I32);
+    const Node *least = ir_min(&r->ir, load(r, r->in, ADD(V(x), MUL(V(y), I(10)))), K(9));
+    Stmt *fill = st_for(&r->arena, x, LOOP_VECTOR, I(0), I(10), store(r, m, V(x), least));
+    Stmt *use = store(r, r->out, ADD(V(x2), MUL(V(y), I(10))), MUL(V(t), K(2)));
+    use = st_for(&r->arena, x2, LOOP_VECTOR, I(0), I(10), st_let(&r->arena, t, load(r, m, V(x2)), use));
+    Host h = { 0 };
+    int64_t error[6];
+    Stmt *body = st_for(&r->arena, y, LOOP_PARALLEL, I(0), I(3), st_alloc(&r->arena, m, block(r, fill, use)));
+    ck_assert_int_eq(run(r, body, ISA_SSE4, NULL, &h, error), 0);
+    check_names(r);
+    rig_free(r);
+}
+END_TEST
+
 static const Node *with_text(Rig *r, Op op, const char *text, const Node *a, const Node *b) {
     const Node *kids[2] = { a, b };
     return ir_node(&r->ir, op, MLC_I32, (uint64_t)(uintptr_t)ir_text(&r->ir, text), 0, b ? 2 : 1, kids);
@@ -506,6 +536,7 @@ Suite *loops_suite(void) {
     tcase_add_test(t, lets_in_vectors);
     tcase_add_loop_test(t, accumulators, 0, 2);
     tcase_add_test(t, parallel_and_heap);
+    tcase_add_loop_test(t, names, 0, 30);
     tcase_add_test(t, allocation_failure);
     tcase_add_loop_test(t, require_and_print, 0, 2);
     tcase_add_test(t, checks);
