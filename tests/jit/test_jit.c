@@ -206,7 +206,7 @@ START_TEST(failures_are_rows) {
     const char *kept = strstr(fault.info.message, "kept as ");
     ck_assert_ptr_nonnull(kept);
     char path[300];
-    snprintf(path, sizeof path, "%.*s", (int)strcspn(kept + 8, ":"), kept + 8);
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(kept + 8, ";"), kept + 8);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(files(".so", NULL), 0);
 
