@@ -208,8 +208,9 @@ int app_main(const App *app, int argc, char **argv) {
     Photo photo;
     if (!app_photo(o.photo, o.width, o.height, &photo)) return 1;
     mlc_buffer *b[APP_BUFFERS] = { 0 };
-    int n = app->buffers(&photo, b);
-    if (n == 0) fprintf(stderr, "%s: the picture is too small, or memory is out\n", app->name);
+    bool large = photo.width >= 3 && photo.height >= 3;
+    int n = large ? app->buffers(&photo, b) : 0;
+    if (n == 0) fprintf(stderr, "%s: %s\n", app->name, large ? "memory is out" : "the picture is smaller than 3 x 3");
     FILE *table = o.table ? fopen(o.table, "a") : NULL;
     bool ok = n > 0 && run_plans(app, o.plan, n, b, table);
     if (table) fclose(table);

@@ -64,8 +64,8 @@ static void shrink(const Picture *from, int w, int h, int x, int y, unsigned cha
 static void place(Picture *sheet, const Picture *from, int left, int top, int w, int h) {
     int iw = w / 3 / ZOOM * ZOOM,
         ih = h / 3 / ZOOM * ZOOM; /* the enlarged piece: below the middle, at the left */
-    int px = from->w * 5 / 24, py = from->h * 19 / 24;
-    bool piece = from->w >= w && from->h >= h;
+    int px = from->w * 11 / 48 - iw / ZOOM / 2, py = from->h * 13 / 16 - ih / ZOOM / 2;
+    bool piece = from->w >= w && from->h >= h; /* so it lies inside */
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             unsigned char *to = sheet->rgb + 3 * ((size_t)(top + y) * (size_t)sheet->w + (size_t)(left + x));

@@ -10,7 +10,8 @@ if [ -z "$photo" ]; then
     echo "rendering the photo"
     "$build/apps/render" "$photo"
 fi
-printf '\n%-10s %-12s %10s %13s\n' app plan ms speed-up | tee "$out/table.txt"
+echo
+printf '%-10s %-12s %10s %13s\n' app plan ms speed-up | tee "$out/table.txt"
 for app in blur unsharp hist matmul; do
     "$build/apps/$app" --photo "$photo" --out "$out/$app.png" --table "$out/table.txt"
 done
