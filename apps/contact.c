@@ -98,6 +98,42 @@ static void place_table(Picture *sheet, const char *path, int left, int top, int
     if (f) fclose(f);
 }
 
+/* Blank paper for `cells` tiles of w x h. */
+static bool new_sheet(Picture *sheet, int cells, int w, int h) {
+    sheet->w = COLUMNS * (w + GAP) + GAP;
+    sheet->h = (cells + COLUMNS - 1) / COLUMNS * (h + CAPTION + GAP) + GAP;
+    size_t bytes = 3 * (size_t)sheet->w * (size_t)sheet->h;
+    sheet->rgb = malloc(bytes);
+    if (sheet->rgb) memset(sheet->rgb, PAPER, bytes);
+    return sheet->rgb != NULL;
+}
+
+/* The sheet of n captions "CAPTION=PNG"; the first picture's shape is that of every tile. */
+static bool fill_sheet(Picture *sheet, int n, char **captions, int w, const char *table) {
+    int h = 0, left = 0, top = 0;
+    for (int i = 0; i < n + (table != NULL); i++) {
+        char *path = i < n ? strchr(captions[i], '=') : NULL;
+        Picture p = { 0 };
+        if (i < n && (!path || !read_picture(path + 1, &p))) return false;
+        if (i == 0) {
+            h = (int)((long)w * p.h / p.w);
+            if (h > 2 * w) h = 2 * w;
+            if (h < 1) h = 1;
+            if (!new_sheet(sheet, n + (table != NULL), w, h)) return false;
+        }
+        left = GAP + i % COLUMNS * (w + GAP), top = GAP + i / COLUMNS * (h + CAPTION + GAP);
+        if (i == n) {
+            place_table(sheet, table, left, top, w, h);
+        } else {
+            *path = 0;
+            place(sheet, &p, left, top, w, h);
+            draw_text(sheet, left, top + h + 5, captions[i], 2);
+        }
+        free(p.rgb);
+    }
+    return true;
+}
+
 int main(int argc, char **argv) {
     static const struct option options[] = { { "width", 1, NULL, 'w' }, { "table", 1, NULL, 't' }, { 0 } };
     const char *table = NULL;
@@ -112,34 +148,13 @@ int main(int argc, char **argv) {
         return 2;
     }
     Picture sheet = { 0 };
-    int height = 0, cells = n + (table != NULL);
-    for (int i = 0; i < n; i++) {
-        char *caption = argv[optind + 1 + i], *path = strchr(caption, '=');
-        Picture p;
-        if (!path || !read_picture(path + 1, &p)) return 1;
-        *path = 0;
-        if (!i) { /* the first picture's shape is that of every tile */
-            height = (int)((long)width * p.h / p.w);
-            sheet.w = COLUMNS * (width + GAP) + GAP,
-            sheet.h = (cells + COLUMNS - 1) / COLUMNS * (height + CAPTION + GAP) + GAP;
-            sheet.rgb = malloc(3 * (size_t)sheet.w * (size_t)sheet.h);
-            if (!sheet.rgb) return 1;
-            memset(sheet.rgb, PAPER, 3 * (size_t)sheet.w * (size_t)sheet.h);
-        }
-        int left = GAP + i % COLUMNS * (width + GAP), top = GAP + i / COLUMNS * (height + CAPTION + GAP);
-        place(&sheet, &p, left, top, width, height);
-        draw_text(&sheet, left, top + height + 5, caption, 2);
-        free(p.rgb);
+    bool ok = fill_sheet(&sheet, n, argv + optind + 1, width, table);
+    if (ok) {
+        png_image image = { .version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB };
+        image.width = (png_uint_32)sheet.w, image.height = (png_uint_32)sheet.h;
+        ok = png_image_write_to_file(&image, argv[optind], 0, sheet.rgb, 0, NULL) != 0;
+        if (!ok) fprintf(stderr, "%s: %s\n", argv[optind], image.message);
     }
-    if (table)
-        place_table(&sheet, table, GAP + n % COLUMNS * (width + GAP),
-                    GAP + n / COLUMNS * (height + CAPTION + GAP), width, height);
-    png_image image = { .version = PNG_IMAGE_VERSION,
-                        .width = (png_uint_32)sheet.w,
-                        .height = (png_uint_32)sheet.h,
-                        .format = PNG_FORMAT_RGB };
-    bool ok = png_image_write_to_file(&image, argv[optind], 0, sheet.rgb, 0, NULL) != 0;
-    if (!ok) fprintf(stderr, "%s: %s\n", argv[optind], image.message);
     free(sheet.rgb);
     return ok ? 0 : 1;
 }

@@ -5,6 +5,10 @@ docs: $(BUILD)/mlc
 	$(Q)awk -f tools/gen-directives.awk src/schedule/directives.def > docs/directives.md
 	$(Q)awk -v mlc=$(BUILD)/mlc -f tools/gen-guide.awk docs/guide.md > $(BUILD)/guide.md && cp $(BUILD)/guide.md docs/guide.md
 
+# The pages in the repository are what the tables and the tool say now.
+check-docs: docs
+	$(Q)git diff --exit-code --stat -- docs/errors.md docs/operators.md docs/directives.md docs/guide.md
+
 # The demo's table and contact sheet as the README shows them.
 docs-demo: demo
 	$(Q)$(BUILD)/apps/contact --width 300 docs/images/contact.png "photo=$(BUILD)/demo/photo.png" \
@@ -19,4 +23,4 @@ check-readme: $(BUILD)/libmlc.a $(BUILD)/mlc
 	$(Q)sh tests/apps/check-readme.sh $(BUILD) "$(CC) $(EXTRA)"
 	@echo "  the README's programs run"
 
-.PHONY: docs docs-demo check-readme
+.PHONY: docs check-docs docs-demo check-readme
