@@ -50,7 +50,6 @@ static void describe_dimension(Build *b, Storage *t, int d) {
     t->min[d] = min ? fixed(b, f, d, f->min[d], min, ERR_BUFFER_MIN) : ir_var(ir, f->min[d]);
     t->extent[d] = extent ? fixed(b, f, d, f->extent[d], extent, ERR_BUFFER_EXTENT) : ir_var(ir, f->extent[d]);
     t->stride[d] = stride ? fixed(b, f, d, f->stride[d], stride, ERR_BUFFER_STRIDE) : ir_var(ir, f->stride[d]);
-    if (!stride && d == 0 && b->options->dense) t->stride[d] = ir_idx(ir, 1);
     if (f->dim[d].align > 1) {
         const Node *arg[2] = { ir_var(ir, f->stride[d]), ir_idx(ir, f->dim[d].align) };
         const Node *rest = ir_make2(ir, OP_MOD, arg[0], arg[1]);

@@ -140,10 +140,22 @@ static Stmt *stmt(StmtMap *m, Stmt *s) {
     return st_map_kids(m, s);
 }
 
+/* The caller's memory under this variant's assumption. */
+static StorageList external(const Program *p) {
+    StorageList list = { 0 };
+    for (int i = 0; i < p->external.n; i++) {
+        Storage *t = arena_copy(p->arena, p->external.at[i], sizeof *t);
+        if (p->dense && t->rank && !ir_is_const(t->stride[0])) t->stride[0] = ir_idx(p->ir, 1);
+        VEC_PUSH(p->arena, &list, t);
+    }
+    return list;
+}
+
 void low_flatten(Program *p, const LowerOptions *o) {
     (void)o;
     Flatten f = { .p = p };
     pm_init(&f.memory, p->arena);
+    p->external = external(p);
     for (int i = 0; i < p->external.n; i++) {
         Scoped *s = ARENA_NEW(p->arena, Scoped);
         s->storage = p->external.at[i];

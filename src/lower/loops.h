@@ -56,19 +56,22 @@ struct Stmt {
     } u;
 };
 
+typedef VEC(Storage *) StorageList;
+
 /* A lowered program. */
-typedef struct {
+typedef struct Program {
     const char *name;
     Arena *arena;
     Interner *ir;
     Schedule *schedule;
     Stmt *body;
-    VEC(Storage *) external;    /* inputs, then outputs, in slot order */
+    StorageList external;       /* inputs, then outputs, in slot order */
     VEC(const Sym *) param;     /* scalar params used, in slot order */
-    bool dense;                 /* dimension 0 of every external buffer is assumed to have stride 1 */
+    bool dense;                 /* dimension 0 of every external buffer is assumed to have stride 1: flatten says so */
     bool flat;                  /* flatten has run */
     const struct Required *required; /* what each input must hold (lower.h), one an input, in slot order */
     int n_required;
+    const struct Program *shaped; /* as it was before flatten, NULL: not flat */
 } Program;
 
 /* Builders. */

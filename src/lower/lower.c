@@ -75,20 +75,37 @@ static void find_params(Program *p) {
         }
 }
 
+enum { PASSES = (int)(sizeof passes / sizeof *passes) };
+
+static void run_pass(Program *p, int i, const LowerOptions *o, unsigned *holds) {
+    double start = now_ms();
+    CHECK(p->arena->fault, (*holds & passes[i].needs) == passes[i].needs);
+    passes[i].run(p, o);
+    *holds = (*holds & ~passes[i].breaks) | passes[i].gives;
+    p->flat = *holds & FLAT;
+    if (i == 0) find_params(p);
+    double took = now_ms() - start;
+    if (o->verify) st_verify(p, passes[i].name);
+    if (o->observe) o->observe(o->observe_user, passes[i].name, took, p);
+}
+
+Program *low_variant(const Program *p, const LowerOptions *o) {
+    CHECK(p->arena->fault, p->shaped);
+    Program *q = arena_copy(p->arena, p->shaped, sizeof *q);
+    unsigned holds = passes[PASSES - 1].needs;
+    q->dense = o->dense;
+    q->shaped = p->shaped;
+    run_pass(q, PASSES - 1, o, &holds);
+    return q;
+}
+
 Program *low_lower(Arena *arena, Interner *I, Schedule *s, const LowerOptions *o) {
     Program *p = ARENA_NEW(arena, Program);
     *p = (Program){ .name = o->name, .arena = arena, .ir = I, .schedule = s, .dense = o->dense };
     unsigned holds = 0;
-    for (int i = 0; i < (int)(sizeof passes / sizeof *passes); i++) {
-        double start = now_ms();
-        CHECK(arena->fault, (holds & passes[i].needs) == passes[i].needs);
-        passes[i].run(p, o);
-        holds = (holds & ~passes[i].breaks) | passes[i].gives;
-        p->flat = holds & FLAT;
-        if (i == 0) find_params(p);
-        double took = now_ms() - start;
-        if (o->verify) st_verify(p, passes[i].name);
-        if (o->observe) o->observe(o->observe_user, passes[i].name, took, p);
+    for (int i = 0; i < PASSES; i++) {
+        if (i == PASSES - 1) p->shaped = arena_copy(arena, p, sizeof *p);
+        run_pass(p, i, o, &holds);
         if (o->stop_after && !strcmp(o->stop_after, passes[i].name)) break;
     }
     return p;

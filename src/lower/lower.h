@@ -17,6 +17,9 @@ typedef struct {
 
 /* Lowers; everything lives in `arena`, nodes in the overlay I.  Raises into arena->fault. */
 Program *low_lower(Arena *arena, Interner *I, Schedule *s, const LowerOptions *o);
+/* The same program under the other assumption about strides, of which flatten is the first to know: only
+ * flatten runs again. */
+Program *low_variant(const Program *p, const LowerOptions *o);
 
 /* The boxes of the inputs that an output box needs, as expressions of output mins and extents: one
  * Interval an input dimension.  For mlc_required and for the checks at entry: Program.required, one an

@@ -21,7 +21,7 @@ double pl_now(void) {
 void pl_open(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs) {
     memset(c, 0, sizeof *c);
     c->begun = pl_now();
-    c->ctx = plan ? plan->ctx : n > 0 && outputs[0].f ? outputs[0].f->ctx : NULL;
+    c->ctx = plan ? plan->ctx : n > 0 && outputs && outputs[0].f ? outputs[0].f->ctx : NULL;
     arena_init(&c->arena, c->ctx ? &c->ctx->hook : NULL, &c->fault);
 }
 
@@ -31,10 +31,11 @@ void pl_close(Compile *c) {
 
 void pl_begin(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs, const mlc_options *o) {
     Fault *f = &c->fault;
-    if (n < 1 || !c->ctx) fault_raise(f, ERR_NO_OUTPUTS, NULL);
+    if (n < 1 || !outputs || !c->ctx) fault_raise(f, ERR_NO_OUTPUTS, NULL);
     if (n > (int)(sizeof c->output / sizeof *c->output)) fault_raise(f, ERR_OUTPUT_COUNT, NULL, n);
     for (int i = 0; i < n; i++) {
         if (!outputs[i].f) fault_raise(f, ERR_NO_OUTPUTS, NULL);
+        if (outputs[i].f->ctx != c->ctx) fault_raise(f, ERR_CONTEXTS_MIX, NULL);
         c->output[i] = outputs[i].f;
     }
     c->n_outputs = n;
@@ -61,11 +62,21 @@ static void observe(void *user, const char *pass, double ms, const Program *p) {
     if (c->timed) sb_printf(&c->passes, "    %-24s %8.3f ms\n", pass, ms);
 }
 
-Program *pl_lower(Compile *c, bool dense) {
-    LowerOptions o = { .name = c->output[0]->name, .dense = dense, .check = c->options.check, .observe = observe,
-                       .observe_user = c };
+static LowerOptions lower_options(Compile *c, bool dense) {
     if (c->timed) sb_printf(&c->passes, "  lower %s\n", dense ? "dense" : "general");
+    return (LowerOptions){ .name = c->output[0]->name, .dense = dense, .check = c->options.check, .observe = observe,
+                           .observe_user = c };
+}
+
+Program *pl_lower(Compile *c, bool dense) {
+    LowerOptions o = lower_options(c, dense);
     return low_lower(&c->arena, &c->ir, c->schedule, &o);
+}
+
+/* From the dense program: only the last pass differs. */
+static Program *lower_general(Compile *c, const Program *dense) {
+    LowerOptions o = lower_options(c, false);
+    return low_variant(dense, &o);
 }
 
 void pl_program_text(Compile *c, StrBuf *out) {
@@ -119,10 +130,11 @@ static void check_slots(Compile *c, const Program *p, const Meta *m) {
 
 static void lower_both(Compile *c, mlc_module *m) {
     bool is_gcc;
+    const Program *p = NULL;
     code_compiler(&c->arena, &c->options, &is_gcc);
     for (int v = 0; v < VARIANTS; v++) {
         double t = pl_now();
-        Program *p = pl_lower(c, v == DENSE);
+        p = v == DENSE ? pl_lower(c, true) : lower_general(c, p);
         double u = pl_now();
         check_slots(c, p, &m->meta);
         m->meta.source[v] = arena_str(&m->arena, print_source(c, p, is_gcc));
