@@ -57,6 +57,32 @@ static PeerArray array_of(const mlc_buffer *b, void *data) {
     return a;
 }
 
+static double element(const mlc_buffer *b, int64_t i) {
+    switch (b->type) {
+    case MLC_U8:
+        return ((const uint8_t *)b->data)[i];
+    case MLC_U16:
+        return ((const uint16_t *)b->data)[i];
+    default:
+        return (double)((const float *)b->data)[i];
+    }
+}
+
+/* Runs both sides once and says how far apart their results are: is it the same work that is timed? */
+static const char *compare(const BenchRow *row, const mlc_buffer *ours, const mlc_buffer *theirs,
+                           char note[64]) {
+    if (!row->theirs) return NULL;
+    double most = 0;
+    row->ours(row->ours_user);
+    row->theirs(row->theirs_user);
+    for (int64_t i = 0, n = mlc_buffer_count(ours); i < n; i++) {
+        double d = element(ours, i) - element(theirs, i);
+        if (!(d <= most && -d <= most)) most = d < 0 ? -d : d;
+    }
+    snprintf(note, 64, "results differ by at most %.3g", most);
+    return note;
+}
+
 static const AppPlan *last_plan(const App *app) {
     const AppPlan *p = app->plan;
     while (p[1].name) p++;
@@ -70,7 +96,7 @@ static void app_rows(const App *app, const char *size, Ours o) {
     for (int d = 0; d < out->rank; d++) extent[d] = out->dim[d].extent;
     mlc_buffer *theirs = make(out->type, out->rank, extent, 9);
     PeerArray arrays[APP_BUFFERS];
-    char name[64];
+    char name[64], note[64];
     for (int i = 0; i < o.n; i++) arrays[i] = array_of(o.b[i], i == o.n - 1 ? theirs->data : o.b[i]->data);
     snprintf(name, sizeof name, "cpu/%s", app->name);
     o.module = app_compile(app, last_plan(app)->text, &(mlc_options){ .threads = threads });
@@ -83,11 +109,15 @@ static void app_rows(const App *app, const char *size, Ours o) {
                      .peer = "halide" };
     row.theirs_user = peer_halide(app->name, o.n, arrays);
     row.theirs = row.theirs_user ? peer_halide_call : NULL;
-    if (o.module) bench_run(&row);
+    if (o.module) {
+        row.note = compare(&row, out, theirs, note);
+        bench_run(&row);
+    }
     if (o.module && app == &matmul_app) {
         PeerGemm g = { (int)extent[0], o.b[0]->data, o.b[1]->data, theirs->data };
         row.peer = "openblas", row.theirs_user = &g;
         row.theirs = peer_openblas_open(threads) ? peer_openblas_call : NULL;
+        row.note = compare(&row, out, theirs, note);
         bench_run(&row);
     }
     mlc_module_free(o.module);
