@@ -245,6 +245,7 @@ static bool has_own_function(Op op) {
 }
 
 mlc_expr mlc_nary(mlc_op op, int n, const mlc_expr *v) {
+    if (!v) n = 0;
     if ((unsigned)op >= OP_COUNT || has_own_function((Op)op)) return fail(ctx_of(n, v), ERR_OP_RANGE, NULL, (int)op, 0);
     if (!groups_left((Op)op) || n < 1) return make(&(Request){ .op = (Op)op, .n = n, .v = v });
     mlc_expr r = v[0];
@@ -281,7 +282,7 @@ mlc_expr mlc_require_that(mlc_expr cond, mlc_expr value, const char *message) {
 }
 
 mlc_expr mlc_print_values(const char *label, int n, const mlc_expr *v) {
-    return make(&(Request){ .op = OP_PRINT, .n = n, .v = v, .text = label });
+    return make(&(Request){ .op = OP_PRINT, .n = v ? n : 0, .v = v, .text = label });
 }
 
 mlc_expr mlc_random_place(mlc_ctx *ctx, mlc_type type, mlc_expr seed, int place) {

@@ -220,7 +220,8 @@ mlc_range mlc_range_of(mlc_expr min, mlc_expr extent) {
 
 static RDom *make_rdom(mlc_ctx *ctx, const char *name, int n, const mlc_range *ranges, mlc_loc loc) {
     const Node *min[MAX_RANK], *extent[MAX_RANK];
-    for (int i = 0; i < n && i < MAX_RANK; i++) {
+    if (!ranges) n = 0;
+    for (int i = 0; i < n && n <= MAX_RANK; i++) {
         bool literal;
         const Node *e = alg_node(ctx, ranges[i].min, &literal);
         min[i] = literal ? ir_coerce(&ctx->ir, e, true, MLC_INDEX, NULL) : e;
@@ -284,12 +285,13 @@ mlc_expr mlc_access(mlc_func f, int n, const mlc_expr *coord) {
     if (!ENTER(ctx, b)) return (mlc_expr){ .ctx = ctx };
     const Node *at[MAX_RANK];
     uint32_t literal = 0;
-    for (int i = 0; i < n && i < MAX_RANK; i++) {
+    const int given = n > 0 && !coord ? -1 : n; /* -1 is refused */
+    for (int i = 0; i < given && given <= MAX_RANK; i++) {
         bool is_literal;
         at[i] = alg_node(ctx, coord[i], &is_literal);
         literal |= (uint32_t)is_literal << i;
     }
-    const Node *e = alg_access(f.f, n, at, literal, NULL);
+    const Node *e = alg_access(f.f, given, at, literal, NULL);
     LEAVE(ctx, b);
     return alg_expr(ctx, e);
 }
@@ -324,7 +326,8 @@ static int define(mlc_ctx *ctx, const Node *left, mlc_def_op op, int n, const ml
     if (left->op == OP_POISON) ir_poison_at(&ctx->ir, left, &place);
     else if (left->op != OP_ACCESS) ir_poison(&ctx->ir, ERR_LEFT_SIDE, &place);
     if (left->op != OP_ACCESS) return -1;
-    for (int i = 0; i < n && i < MAX_TUPLE; i++) {
+    if (!value) n = 0;
+    for (int i = 0; i < n && n <= MAX_TUPLE; i++) {
         bool is_literal;
         rhs[i] = alg_node(ctx, value[i], &is_literal);
         literal |= (uint32_t)is_literal << i;
@@ -386,6 +389,10 @@ static const Extern *make_extern(mlc_ctx *ctx, const char *name, void (*fn)(void
         ir_poison(&ctx->ir, ERR_EXTERN_SIGNATURE, &place, signature ? signature : "");
         return NULL;
     }
+    if (!fn) {
+        ir_poison(&ctx->ir, ERR_EXTERN_NULL, &place, name);
+        return NULL;
+    }
     x.name = ir_text(&ctx->ir, name);
     Named *n = ARENA_NEW(&ctx->arena, Named);
     const Extern *kept = arena_copy(&ctx->arena, &x, sizeof x);
@@ -419,12 +426,13 @@ mlc_expr mlc_call_n(mlc_extern fn, int n, const mlc_expr *arg) {
     if (!fn.ext || !ENTER(fn.ctx, b)) return (mlc_expr){ .ctx = fn.ctx };
     const Node *kids[8];
     uint32_t literal = 0;
-    for (int i = 0; i < n && i < 8; i++) {
+    const int given = arg ? n : 0;
+    for (int i = 0; i < given && given <= 8; i++) {
         bool is_literal;
         kids[i] = alg_node(fn.ctx, arg[i], &is_literal);
         literal |= (uint32_t)is_literal << i;
     }
-    const Node *e = alg_call(&fn.ctx->ir, fn.ext, n, kids, literal, NULL);
+    const Node *e = alg_call(&fn.ctx->ir, fn.ext, given, kids, literal, NULL);
     LEAVE(fn.ctx, b);
     return alg_expr(fn.ctx, e);
 }

@@ -22,12 +22,10 @@ const char *code_compiler(Arena *a, const Options *o, bool *is_gcc) {
 }
 
 /* Gives the object the addresses of the C functions it calls. */
-static bool bind_externs(Code *c, const char *source, const ExternFn *ext, int n, bool write) {
+static bool bind_externs(Arena *a, Code *c, const char *source, const ExternFn *ext, int n, bool write) {
     bool any = false;
     for (int i = 0; i < n; i++) {
-        char name[256] = CODE_SYMBOL "_extern_";
-        if (strlen(ext[i].name) >= sizeof name - strlen(name)) continue;
-        strcat(name, ext[i].name);
+        const char *name = arena_printf(a, CODE_SYMBOL "_extern_%s", ext[i].name);
         if (!write) {
             any = any || strstr(source, name);
             continue;
@@ -42,7 +40,7 @@ Code *code_build(Arena *a, const Options *o, const char *source, const ExternFn 
     JitOptions j = jit_options(o);
     JitTimes jt = { 0 };
     Code *c = ARENA_NEW(a, Code);
-    bool fresh = bind_externs(c, source, ext, n_ext, false);
+    bool fresh = bind_externs(a, c, source, ext, n_ext, false);
     c->handle = jit_load(a, &j, source, fresh, &jt);
     void *fn = dlsym(c->handle, CODE_SYMBOL);
     if (!fn) {
@@ -51,7 +49,7 @@ Code *code_build(Arena *a, const Options *o, const char *source, const ExternFn 
     }
     memcpy(&c->fn, &fn, sizeof fn);
     c->text = dlsym(c->handle, CODE_SYMBOL "_text");
-    bind_externs(c, source, ext, n_ext, true);
+    bind_externs(a, c, source, ext, n_ext, true);
     t->build += jt.build_ms;
     t->load += jt.load_ms;
     t->cached = jt.cached;

@@ -58,6 +58,7 @@ bool mlc_emit(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const char
     pl_open(&c, plan, n_outputs, outputs);
     if (FAULT_TRY(&c.fault, b)) {
         pl_begin(&c, plan, n_outputs, outputs, &host);
+        if (!prefix || !*prefix) fault_raise(&c.fault, ERR_NO_PREFIX, NULL);
         emit(&c, prefix, e ? e : &none, o);
         good = true;
         FAULT_END(&c.fault, b);

@@ -33,6 +33,7 @@ bool mlc_explain(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const c
     if (FAULT_TRY(&c.fault, b)) {
         StrBuf out;
         pl_begin(&c, plan, n_outputs, outputs, o);
+        if (!to) fault_raise(&c.fault, ERR_NO_STREAM, NULL);
         sb_init(&out, &c.arena);
         print_level(&c, level ? level : "", &out);
         fputs(out.at, to);

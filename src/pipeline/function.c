@@ -269,7 +269,7 @@ static mlc_fn make_closure(mlc_module *m, Closure *c, Fault *f) {
 
 static mlc_fn function(mlc_module *m, const char *signature, Fault *f) {
     Closure *c = ARENA_NEW(&m->arena, Closure);
-    Sig s = { .arena = &m->arena, .fault = f, .at = signature, .meta = &m->meta, .c = c };
+    Sig s = { .arena = &m->arena, .fault = f, .at = signature ? signature : "", .meta = &m->meta, .c = c };
     parse(&s);
     return make_closure(m, c, f);
 }
@@ -278,6 +278,11 @@ mlc_fn mlc_function(mlc_module *m, const char *signature, mlc_error_info *error)
     Fault f = { 0 };
     Barrier b;
     volatile mlc_fn fn = NULL;
+    if (!m) {
+        fault_note(&f, ERR_NO_MODULE, NULL);
+        pl_give_error(error, &f);
+        return NULL;
+    }
     pthread_mutex_lock(&m->lock);
     m->arena.fault = &f;
     if (FAULT_TRY(&f, b)) {

@@ -42,7 +42,7 @@ int mlc_module_params(const mlc_module *m) {
 }
 
 bool mlc_module_slot(const mlc_module *m, int i, mlc_slot_info *info) {
-    if (!m || i < 0 || i >= m->meta.n_slots) return false;
+    if (!m || !info || i < 0 || i >= m->meta.n_slots) return false;
     const MetaSlot *s = &m->meta.slot[i];
     *info = (mlc_slot_info){ .name = s->name, .type = s->type, .rank = s->rank, .is_output = s->is_output,
                              .element = s->element };
@@ -50,7 +50,7 @@ bool mlc_module_slot(const mlc_module *m, int i, mlc_slot_info *info) {
 }
 
 bool mlc_module_param(const mlc_module *m, int i, mlc_param_info *info) {
-    if (!m || i < 0 || i >= m->meta.n_params) return false;
+    if (!m || !info || i < 0 || i >= m->meta.n_params) return false;
     const MetaParam *p = &m->meta.param[i];
     *info = (mlc_param_info){ .name = p->name, .type = p->type, .has_range = p->has_range, .lo = p->lo, .hi = p->hi,
                               .has_value = p->has_value, .value = p->value };
@@ -58,21 +58,21 @@ bool mlc_module_param(const mlc_module *m, int i, mlc_param_info *info) {
 }
 
 int mlc_module_find_param(const mlc_module *m, const char *name) {
-    for (int i = 0; m && i < m->meta.n_params; i++)
+    for (int i = 0; m && name && i < m->meta.n_params; i++)
         if (!strcmp(m->meta.param[i].name, name)) return i;
     return -1;
 }
 
 mlc_times mlc_module_times(const mlc_module *m) {
-    return m->times;
+    return m ? m->times : (mlc_times){ 0 };
 }
 
 const char *mlc_module_target(const mlc_module *m) {
-    return m->options.target;
+    return m ? m->options.target : NULL;
 }
 
 const char *mlc_module_source(const mlc_module *m) {
-    return m->meta.source[DENSE];
+    return m ? m->meta.source[DENSE] : NULL;
 }
 
 /* ---- what a call must satisfy ---- */
@@ -106,8 +106,8 @@ static void check_shape(Fault *f, const char *name, const mlc_buffer *b) {
         const mlc_dim_t *m = &b->dim[d];
         int64_t span, end, stride = m->stride < 0 ? -(m->stride + 1) : m->stride;
         if (m->extent < 0) fault_raise(f, ERR_CALL_EXTENT, NULL, name, d, (long long)m->extent);
-        bool bad = __builtin_mul_overflow(stride + 1, m->extent * (int64_t)mlc_type_size(b->type), &span) ||
-                   m->extent > (int64_t)1 << 48 || __builtin_add_overflow(reach, span, &reach) ||
+        bool bad = m->extent > (int64_t)1 << 48 || stride == INT64_MAX ||
+                   __builtin_mul_overflow(stride + 1, m->extent * (int64_t)mlc_type_size(b->type), &span) || __builtin_add_overflow(reach, span, &reach) ||
                    reach > (int64_t)1 << 60 || __builtin_add_overflow(m->min, m->extent, &end);
         if (bad) fault_raise(f, ERR_CALL_SIZE, NULL, name, d);
     }
@@ -276,9 +276,9 @@ int module_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, c
     arena_init(&scratch, &m->hook, f);
     if (FAULT_TRY(f, b)) {
         char space[400];
-        if (n != meta->n_slots)
+        if (n != meta->n_slots || (n && !buffers))
             fault_raise(f, ERR_CALL_COUNT, NULL, n, meta->n_slots, names_of(meta, false, space, sizeof space));
-        if (n_params && n_params != meta->n_params)
+        if (n_params && (n_params != meta->n_params || !params))
             fault_raise(f, ERR_CALL_PARAMS, NULL, n_params, meta->n_params, names_of(meta, true, space, sizeof space));
         for (int i = 0; i < n; i++) check_buffer(f, meta, i, buffers[i]);
         check_overlap(f, meta, buffers);
@@ -304,7 +304,8 @@ void pl_give_error(mlc_error_info *to, const Fault *f) {
 
 int mlc_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, mlc_error_info *error) {
     Fault f = { 0 };
-    int r = module_run(m, n, buffers, n_params, params, &f);
+    if (m) module_run(m, n, buffers, n_params, params, &f);
+    else fault_note(&f, ERR_NO_MODULE, NULL);
     pl_give_error(error, &f);
-    return r;
+    return f.info.code;
 }

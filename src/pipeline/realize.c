@@ -86,7 +86,7 @@ static mlc_scalar *param_values(Compile *c, const Meta *m) {
 
 static void run(Compile *c, mlc_module *m, mlc_buffer **buffers, int n) {
     const Meta *meta = &m->meta;
-    mlc_buffer **all = ARENA_ARRAY(&c->arena, mlc_buffer *, meta->n_slots + n + 1);
+    mlc_buffer **all = ARENA_ARRAY(&c->arena, mlc_buffer *, meta->n_slots + (n > 0 ? n : 0) + 1);
     int inputs = 0;
     while (inputs < meta->n_slots && !meta->slot[inputs].is_output) {
         const Named *f = sm_get(&c->ctx->names, meta->slot[inputs].name);
@@ -94,6 +94,7 @@ static void run(Compile *c, mlc_module *m, mlc_buffer **buffers, int n) {
         if (!f->u.func->bound) fault_raise(&c->fault, ERR_INTERP_UNBOUND, NULL, f->u.func->name);
         all[inputs++] = f->u.func->bound;
     }
+    if (!buffers || n < 0) n = 0; /* refused by the call */
     for (int i = 0; i < n; i++) {
         if (inputs + i < meta->n_slots && !buffers[i]) buffers[i] = allocate(c, &meta->slot[inputs + i], buffers, n);
         else if (buffers[i] && !buffers[i]->data) give_memory(c, buffers[i]);

@@ -73,6 +73,7 @@ bool mlc_required(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const 
     pl_open(&c, plan, n_outputs, outputs);
     if (FAULT_TRY(&c.fault, b)) {
         pl_begin(&c, plan, n_outputs, outputs, NULL);
+        if (!box || !each) fault_raise(&c.fault, ERR_NO_BOXES, NULL);
         pl_resolve(&c);
         const Program *p = pl_lower(&c, true);
         Numbers n = { .c = &c };

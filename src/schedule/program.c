@@ -109,6 +109,7 @@ const char *mlc_program_print(mlc_ctx *ctx, int n_outputs, const mlc_func *outpu
     if (!ctx || !FAULT_TRY(&ctx->fault, b)) return NULL;
     StrBuf out;
     sb_init(&out, &ctx->arena);
+    if (n_outputs < 1 || !outputs) fault_raise(&ctx->fault, ERR_NO_OUTPUTS, NULL);
     Func **f = ARENA_ARRAY(&ctx->arena, Func *, n_outputs + 1);
     for (int i = 0; i < n_outputs; i++) {
         f[i] = outputs[i].f;
@@ -116,10 +117,10 @@ const char *mlc_program_print(mlc_ctx *ctx, int n_outputs, const mlc_func *outpu
         if (f[i]->ctx != ctx) fault_raise(&ctx->fault, ERR_CONTEXTS_MIX, NULL);
     }
     FuncList more = { 0 };
-    for (int i = 0; i < n_plans; i++)
+    for (int i = 0; plans && i < n_plans; i++)
         if (plans[i]) add_scheduled(&ctx->arena, &more, plans[i]);
     alg_print_with(&out, ctx, f, n_outputs, more.at, more.n);
-    for (int i = 0; i < n_plans; i++)
+    for (int i = 0; plans && i < n_plans; i++)
         if (plans[i]) print_plan(&out, plans[i], i);
     FAULT_END(&ctx->fault, b);
     return out.at;

@@ -158,6 +158,28 @@ START_TEST(a_file_that_cannot_be_written) {
 }
 END_TEST
 
+/* ---- arguments that are not there ---- */
+
+START_TEST(missing_arguments) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_func f = simple(ctx);
+    mlc_error_info e;
+    ck_assert_int_eq(mlc_run(NULL, 0, NULL, 0, NULL, &e), e.code);
+    ck_assert_str_eq(e.message, "there is no module; compile one first, and look at its error");
+    ck_assert(!mlc_function(NULL, "-> i32", &e));
+    ck_assert_str_eq(e.message, "there is no module; compile one first, and look at its error");
+    ck_assert(!mlc_explain(NULL, 1, &f, "loops", NULL, NULL, &e));
+    ck_assert_str_eq(e.message, "there is no file to print to; give an open FILE");
+    ck_assert(!mlc_emit(NULL, 1, &f, NULL, NULL, NULL, &e));
+    ck_assert_str_eq(e.message, "there is no prefix for the names of files; give one");
+    ck_assert(!mlc_required(NULL, 1, &f, NULL, no_box, NULL, &e));
+    ck_assert_str_eq(e.message, "there are no boxes of the outputs, or no function to take the answer; give both");
+    mlc_extern_new(ctx, "gain", NULL, "f32 -> f32");
+    ck_assert_str_eq(mlc_error(ctx), "extern: 'gain' has no address; give that of a C function");
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 /* ---- ourselves ---- */
 
 START_TEST(broken_invariants_are_errors) {
@@ -220,6 +242,7 @@ Suite *errors_suite(void) {
     tcase_add_test(t, required_boxes_need_values);
     tcase_add_test(t, signature_whole);
     tcase_add_test(t, a_file_that_cannot_be_written);
+    tcase_add_test(t, missing_arguments);
     tcase_add_test(t, broken_invariants_are_errors);
     tcase_add_test(t, memory_is_out);
     suite_add_tcase(s, t);
