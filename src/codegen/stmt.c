@@ -213,6 +213,16 @@ static const Node *elements(Gen *G, const Storage *s) {
     return n;
 }
 
+/* The same, -1 where its extents are too many for any memory. */
+static const char *checked_box(Gen *G, Env *v, const Storage *t, const char *n) {
+    const char *list = "";
+    for (int d = 0; d < t->rank; d++) {
+        const char *extent = value(G, v, t->fold[d] > 0 ? ir_idx(G->ir, t->fold[d]) : t->extent[d]);
+        list = fmt(G, "%s%s%s", list, d ? ", " : "", extent);
+    }
+    return fmt(G, "box_of(%s, %d, (const i64[]){ %s })", n, t->rank, list);
+}
+
 static const char *elements_name(Gen *G, const Storage *t) {
     return name_of(G, &t->const_elems, fmt(G, "%s_elements", t->name));
 }
@@ -330,6 +340,7 @@ void allocate(Gen *G, const Stmt *s) {
         Env v;
         env_init(G, &v, NULL);
         const char *n = value(G, &v, elements(G, t));
+        if (t->const_elems <= 0 && t->rank > 1) n = checked_box(G, &v, t, n);
         line(G, "const i64 %s = %s;", elements_name(G, t), n);
     }
     alloc_element(G, s, 0);

@@ -232,6 +232,53 @@ static Text masked_load(Slice *s, const Node *e) {
     return call_text(s, helper(G, "load", t, s->w), k, 2);
 }
 
+/* ---- gathers ---- */
+
+/* Splits the index into what is the same in every lane (*base) and the rest, as a value of the integer type t that
+ * holds it exactly; NULL where that cannot be shown. */
+static const Node *narrow_index(Slice *s, const Node *e, mlc_type t, const Node **base) {
+    Gen *G = s->G;
+    int64_t lo, hi;
+    if (!lanes_of(G, e).varies) {
+        *base = ir_add(G->ir, *base, e);
+        return ir_int(G->ir, t, 0);
+    }
+    if (e->type != MLC_INDEX || !const_bounds(G, e, &lo, &hi) || lo < ty_min(t) || hi > (int64_t)ty_max(t)) return NULL;
+    if (e->op == OP_CAST && ty_is_int(type_of(e->kid[0]))) return ir_cast(G->ir, t, e->kid[0]);
+    int64_t c;
+    const Node *zero = ir_idx(G->ir, 0), *part = zero;
+    if (e->op == OP_MUL && ir_is_int(e->kid[1], &c) && c >= ty_min(t) && c <= (int64_t)ty_max(t)) {
+        const Node *a = narrow_index(s, e->kid[0], t, &part);
+        return a && part == zero ? ir_mul(G->ir, a, ir_int(G->ir, t, c)) : NULL;
+    }
+    return NULL;
+}
+
+/* The sum e, its uniform terms in *base. */
+static const Node *gather_index(Slice *s, const Node *e, mlc_type t, const Node **base) {
+    Interner *I = s->G->ir;
+    if ((e->op != OP_ADD && e->op != OP_SUB) || !lanes_of(s->G, e).varies) return narrow_index(s, e, t, base);
+    const Node *right = ir_idx(I, 0), *a = gather_index(s, e->kid[0], t, base);
+    const Node *b = a ? gather_index(s, e->kid[1], t, &right) : NULL;
+    if (!b) return NULL;
+    *base = ir_make2(I, (Op)e->op, *base, right);
+    int64_t lo, hi; /* one varying term at most, so that the sum wraps nowhere */
+    if (ir_is_int(b, &lo) && lo == 0) return a;
+    return e->op == OP_ADD && ir_is_int(a, &hi) && hi == 0 ? b : NULL;
+}
+
+static bool gathered(Slice *s, const Node *e, Text *out) {
+    Gen *G = s->G;
+    int size = ty_bytes(type_of(e));
+    mlc_type t = size == 4 ? MLC_I32 : MLC_I64;
+    if (size < 4 || G->o->isa < ISA_AVX2 || size * s->w < 16 || ty_is_half(type_of(e))) return false;
+    const Node *base = ir_idx(G->ir, 0), *index = gather_index(s, e->kid[0], t, &base);
+    if (!index || !lanes_of(G, index).varies) return false;
+    Text k[2] = { atom(fmt(G, "&%s", mem_ref(G, s->env, e->u.storage, e->aux, legal(G, base), 1))), slice_value(s, index) };
+    *out = named(s, vt(s, type_of(e)), call_text(s, helper(G, "gather", type_of(e), s->w), k, 2));
+    return true;
+}
+
 /* Bytes of a bool are not a mask yet. */
 static Text load(Slice *s, const Node *e) {
     Lanes l = lanes_of(s->G, e->kid[0]);
@@ -242,6 +289,8 @@ static Text load(Slice *s, const Node *e) {
     }
     if (l.affine && !masked && l.stride == -1) return reversed(s, e);
     if (l.affine && !masked && l.stride >= 2 && l.stride <= 4) return strided(s, e, (int)l.stride);
+    Text t;
+    if (!masked && gathered(s, e, &t)) return t;
     if (e->type != MLC_BOOL) return by_lanes(s, e, 0);
     return at_prec(fmt(s->G, "-%s", by_lanes(s, e, 1).s), P_UNARY);
 }
@@ -358,6 +407,24 @@ static Text from_mask(Slice *s, const Node *a, mlc_type t) {
     return t == i ? ones : vector_cast(s, vt(s, t), ones);
 }
 
+/* u8(min(max(x, 0), 255)) and kin: a cast gives 0 for a NaN, for either zero, and for what a clamp from 0 makes of
+ * them, so that one instruction a side is right, and what it gives fits. */
+static bool cast_clamped(Slice *s, const Node *e, Text *out) {
+    Gen *G = s->G;
+    mlc_type to = type_of(e);
+    const Node *least = e->kid[0], *most = least->op == OP_MIN ? least->kid[0] : NULL;
+    if (!most || most->op != OP_MAX || least->type != MLC_F32 || !ty_is_int(to) || ty_bits(to) > 32) return false;
+    const Node *hi = least->kid[1], *lo = most->kid[1];
+    if (!ir_is_const(hi) || !ir_is_const(lo) || lo->u.f != 0) return false;
+    if (!(hi->u.f >= 0 && hi->u.f <= (double)ty_max(to) && hi->u.f < 0x1p31)) return false;
+    Text a[2] = { slice_value(s, most->kid[0]), all_of(s, MLC_F32, atom("0.0f")) };
+    Text b[2] = { slice_value(s, hi), call_text(s, helper(G, "most", MLC_F32, s->w), a, 2) };
+    Text c = call_text(s, helper(G, "least", MLC_F32, s->w), b, 2);
+    Text whole = call_text(s, helper(G, "inside", MLC_F32, s->w), &c, 1);
+    *out = to == MLC_I32 ? whole : call_text(s, helper_convert(G, to, MLC_I32, s->w), &whole, 1);
+    return true;
+}
+
 static Text convert(Slice *s, const Node *e) {
     mlc_type to = type_of(e), from = type_of(e->kid[0]);
     if (from == MLC_INDEX) {
@@ -366,7 +433,9 @@ static Text convert(Slice *s, const Node *e) {
         return by_lanes(s, e, 0);
     }
     if (from == MLC_BOOL) return from_mask(s, e->kid[0], to);
-    Text a = slice_value(s, e->kid[0]);
+    Text a;
+    if (cast_clamped(s, e, &a)) return a;
+    a = slice_value(s, e->kid[0]);
     return call_text(s, helper_convert(s->G, to, from, s->w), &a, 1);
 }
 
