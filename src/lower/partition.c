@@ -11,7 +11,8 @@
  * ranges (so that all lanes of a vector agree).  Where all hold is the steady state, in which they are
  * decided; only there does partitioning go on inwards (but see prologue), so a nest of n loops holds some
  * 2 n + 1 copies of its body.  A parallel loop is not cut into three, which would wait for all threads twice: its
- * iterations choose between the two bodies. */
+ * iterations choose between the two bodies.  Conditions that are asked only where whole loops hang on the answer
+ * are no reason to cut. */
 #include "lower/passes.h"
 
 typedef struct {
@@ -26,6 +27,9 @@ typedef struct {
     PtrMap solved;       /* condition -> what is left of it */
     PtrMap inside;       /* Sym bound inside of the loop */
     int found;
+    bool cheap;          /* what is asked now costs nothing beside the loops that hang on it ... */
+    bool worth;          /* ... and something was asked that does */
+    int copies;          /* vector and unrolled loops between the loop and here */
     int vectors;         /* vector loops around */
     bool border;         /* in a prologue: only innermost loops are cut */
 } Partition;
@@ -92,17 +96,23 @@ static bool solve(Partition *p, const Node *cond) {
 }
 
 /* What is left to ask of a conjunction in the steady state: true where all of it was solved. */
-static const Node *ask(Partition *p, const Node *cond) {
+static const Node *left_of(Partition *p, const Node *cond) {
     const Node *left = pm_get(&p->solved, cond), *bare = without_likely(cond);
     if (left) return left;
     if (bare->op == OP_LAND) {
-        const Node *a = ask(p, bare->kid[0]), *b = ask(p, bare->kid[1]);
+        const Node *a = left_of(p, bare->kid[0]), *b = left_of(p, bare->kid[1]);
         bool same = a == bare->kid[0] && b == bare->kid[1];
         left = same ? cond : ir_make2(p->ir, OP_LAND, a, b);
     } else {
         left = solve(p, bare) ? ir_bool(p->ir, true) : cond;
     }
     pm_put(&p->solved, cond, (void *)(uintptr_t)left);
+    return left;
+}
+
+static const Node *ask(Partition *p, const Node *cond) {
+    const Node *left = left_of(p, cond);
+    p->worth |= left != cond && !p->cheap;
     return left;
 }
 
@@ -165,6 +175,42 @@ static Stmt *steady_if(StmtMap *m, Stmt *s) {
     return st_map_kids(m, now);
 }
 
+enum { FEW = 8 };
+
+/* Does s hold a loop of more than a few iterations? */
+static bool is_long(const Stmt *s) {
+    int64_t n;
+    if (!s) return false;
+    switch (s->kind) {
+    case ST_BLOCK:
+        for (int i = 0; i < s->u.block.n; i++)
+            if (is_long(s->u.block.at[i])) return true;
+        return false;
+    case ST_FOR:
+        if ((s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL) &&
+            !(ir_is_int(s->u.loop.extent, &n) && n <= FEW)) return true;
+        return is_long(s->u.loop.body);
+    case ST_LET: return is_long(s->u.let.body);
+    case ST_IF: return is_long(s->u.cond.yes) || is_long(s->u.cond.no);
+    case ST_ALLOC: return is_long(s->u.alloc.body);
+    case ST_PRODUCE: return is_long(s->u.produce.body);
+    default: return false;
+    }
+}
+
+/* Conditions in the bounds of a loop, in a name, in an `if` are asked once for all that stands inside.  Where
+ * that is a long loop they are no reason to write everything twice. */
+static bool is_cheap(const Partition *p, const Stmt *s) {
+    if (p->copies) return false;
+    switch (s->kind) {
+    case ST_FOR: return is_long(s->u.loop.body);
+    case ST_LET: return is_long(s->u.let.body);
+    case ST_ALLOC: return is_long(s->u.alloc.body);
+    case ST_IF: return is_long(s->u.cond.yes);
+    default: return false;
+    }
+}
+
 /* The fact that s gives to what stands inside of it. */
 static const Facts *inside_of(Partition *p, const Stmt *s) {
     if (s->kind == ST_FOR) return loop_fact(p, s);
@@ -183,10 +229,14 @@ static void enter(Partition *p, const Stmt *s) {
 static Stmt *steady_stmt(StmtMap *m, Stmt *s) {
     Partition *p = m->user;
     const Facts *outer = p->facts;
+    p->cheap = is_cheap(p, s);
     if (s->kind == ST_IF) return steady_if(m, s);
+    bool copies = s->kind == ST_FOR && (s->u.loop.kind == LOOP_VECTOR || s->u.loop.kind == LOOP_UNROLL);
     enter(p, s);
     p->facts = inside_of(p, s);
+    p->copies += copies;
     Stmt *now = st_map_kids(m, s);
+    p->copies -= copies;
     p->facts = outer;
     return now;
 }
@@ -321,6 +371,8 @@ static Stmt *collect(Partition *p, const Stmt *loop) {
     p->innermost = !loop_depth(loop->u.loop.body);
     p->lo = p->hi = NULL;
     p->found = 0;
+    p->worth = false;
+    p->copies = 0;
     pm_init(&p->solved, p->arena);
     pm_init(&p->inside, p->arena);
     StmtMap m = { .arena = p->arena, .ir = p->ir, .expr = steady_expr, .stmt = steady_stmt, .user = p };
@@ -338,7 +390,7 @@ static Stmt *partitioned(StmtMap *m, Stmt *loop) {
     int64_t extent;
     if (ir_is_int(loop->u.loop.extent, &extent) && extent <= 2) return NULL;
     Stmt *steady = collect(p, loop), *now = NULL;
-    if (p->found && cut(p, loop, &c)) now = assembled(m, loop, &c, steady);
+    if (p->found && p->worth && cut(p, loop, &c)) now = assembled(m, loop, &c, steady);
     p->facts = outer;
     return now;
 }
