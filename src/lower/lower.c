@@ -83,7 +83,10 @@ static void run_pass(Program *p, int i, const LowerOptions *o, unsigned *holds) 
     passes[i].run(p, o);
     *holds = (*holds & ~passes[i].breaks) | passes[i].gives;
     p->flat = *holds & FLAT;
-    if (i == 0) find_params(p);
+    if (i == 0) {
+        find_params(p);
+        p->index_bits = low_index_bits(p);
+    }
     double took = now_ms() - start;
     if (o->verify) st_verify(p, passes[i].name);
     if (o->observe) o->observe(o->observe_user, passes[i].name, took, p);

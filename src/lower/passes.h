@@ -7,6 +7,8 @@
 Stmt *low_partition(Arena *a, Interner *I, Stmt *s); /* partition.c */
 Stmt *low_simplify(Arena *a, Interner *I, Stmt *s);  /* simplify_pass.c */
 
+int low_index_bits(const Program *p);                /* index_size.c, after build */
+
 void low_build(Program *p, const LowerOptions *o);   /* build.c */
 void low_access_checks(Program *p, const LowerOptions *o); /* access_checks.c */
 void low_settle(Program *p, const LowerOptions *o);  /* settle.c */

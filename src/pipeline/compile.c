@@ -137,6 +137,7 @@ static void lower_both(Compile *c, mlc_module *m) {
         p = v == DENSE ? pl_lower(c, true) : lower_general(c, p);
         double u = pl_now();
         check_slots(c, p, &m->meta);
+        m->meta.index_bits = p->index_bits;
         m->meta.source[v] = arena_str(&m->arena, print_source(c, p, is_gcc));
         c->times.lower += u - t;
         c->times.codegen += pl_now() - u;

@@ -100,16 +100,20 @@ static const char *names_of(const Meta *m, bool params, char *space, size_t size
 }
 
 /* Does the buffer reach at most 2^60 bytes from its first element? */
-static void check_shape(Fault *f, const char *name, const mlc_buffer *b) {
+static void check_shape(Fault *f, const Meta *all, const char *name, const mlc_buffer *b) {
+    long long far = 1ll << all->index_bits;
     int64_t reach = (int64_t)mlc_type_size(b->type);
     for (int d = 0; d < b->rank; d++) {
         const mlc_dim_t *m = &b->dim[d];
-        int64_t span, end, stride = m->stride < 0 ? -(m->stride + 1) : m->stride;
+        int64_t span, stride = m->stride < 0 ? -(m->stride + 1) : m->stride;
         if (m->extent < 0) fault_raise(f, ERR_CALL_EXTENT, NULL, name, d, (long long)m->extent);
-        bool bad = m->extent > (int64_t)1 << 48 || stride == INT64_MAX ||
-                   __builtin_mul_overflow(stride + 1, m->extent * (int64_t)mlc_type_size(b->type), &span) || __builtin_add_overflow(reach, span, &reach) ||
-                   reach > (int64_t)1 << 60 || __builtin_add_overflow(m->min, m->extent, &end);
+        bool bad = m->extent > (int64_t)1 << MOST_INDEX_BITS || stride == INT64_MAX ||
+                   __builtin_mul_overflow(stride + 1, m->extent * (int64_t)mlc_type_size(b->type), &span) ||
+                   __builtin_add_overflow(reach, span, &reach) ||
+                   reach > (int64_t)1 << 60;
         if (bad) fault_raise(f, ERR_CALL_SIZE, NULL, name, d);
+        if (m->min < -far || m->min > far) fault_raise(f, ERR_CALL_FAR, NULL, "the min", (long long)m->min, d, name, far);
+        if (m->extent > far) fault_raise(f, ERR_CALL_FAR, NULL, "the extent", (long long)m->extent, d, name, far);
     }
 }
 
@@ -120,7 +124,7 @@ static void check_buffer(Fault *f, const Meta *m, int i, const mlc_buffer *b) {
     if (!b) fault_raise(f, ERR_CALL_NULL, NULL, name);
     if (b->type != s->type) fault_raise(f, ERR_CALL_TYPE, NULL, name, mlc_type_name(b->type), mlc_type_name(s->type));
     if (b->rank != s->rank) fault_raise(f, ERR_CALL_RANK, NULL, name, b->rank, s->rank);
-    check_shape(f, name, b);
+    check_shape(f, m, name, b);
     if (!b->data && mlc_buffer_count(b)) fault_raise(f, ERR_CALL_NULL, NULL, name);
     size_t size = mlc_type_size(b->type);
     if ((uintptr_t)b->data % size) fault_raise(f, ERR_CALL_ALIGN, NULL, name, (int)size);
@@ -149,7 +153,7 @@ static const char *scalar_text(char *space, size_t size, mlc_type t, mlc_scalar 
 }
 
 /* The value as the kernel reads it: of its type and inside its range. */
-static mlc_scalar check_param(Fault *f, const MetaParam *p, mlc_scalar v) {
+static mlc_scalar check_param(Fault *f, const Meta *m, const MetaParam *p, mlc_scalar v) {
     char s[3][40];
     bool good;
     if (ty_is_float(p->type)) {
@@ -162,6 +166,8 @@ static mlc_scalar check_param(Fault *f, const MetaParam *p, mlc_scalar v) {
         good = !p->has_range || (un ? (uint64_t)v.i >= (uint64_t)p->lo.i && (uint64_t)v.i <= (uint64_t)p->hi.i
                                     : v.i >= p->lo.i && v.i <= p->hi.i);
     }
+    long long far = 1ll << m->index_bits;
+    if (p->type == MLC_INDEX && (v.i < -far || v.i > far)) fault_raise(f, ERR_PARAM_FAR, NULL, p->name, (long long)v.i, far);
     if (!good)
         fault_raise(f, ERR_PARAM_RANGE, NULL, p->name, scalar_text(s[0], sizeof s[0], p->type, v),
                     scalar_text(s[1], sizeof s[1], p->type, p->lo), scalar_text(s[2], sizeof s[2], p->type, p->hi));
@@ -288,7 +294,7 @@ int module_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, c
         for (int i = 0; i < meta->n_params; i++) {
             const MetaParam *p = &meta->param[i];
             if (!n_params && !p->has_value) fault_raise(f, ERR_PARAM_UNSET, NULL, p->name);
-            value[p->at] = check_param(f, p, n_params ? params[i] : p->value);
+            value[p->at] = check_param(f, meta, p, n_params ? params[i] : p->value);
         }
         if (m->snapshot) run_snapshot(m, buffers, value, &scratch, f);
         else run_code(m, buffers, value, &scratch, f);

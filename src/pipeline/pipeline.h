@@ -50,9 +50,11 @@ typedef struct {
 } MetaParam;
 
 enum { DENSE, GENERAL, VARIANTS };
+enum { MOST_INDEX_BITS = 48 }; /* no dimension is longer */
 
 typedef struct {
     int n_slots, n_params;
+    int index_bits;               /* mins, extents and index params lie within 2^this */
     MetaSlot *slot;
     MetaParam *param;
     const char *source[VARIANTS]; /* C */

@@ -15,10 +15,17 @@ static void put(Numbers *n, const Sym *s, int64_t v) {
     if (s) pm_put(&n->number, s, (void *)(uintptr_t)ir_idx(&n->c->ir, v));
 }
 
-static void put_outputs(Numbers *n, const mlc_box *box) {
+static void check_near(Numbers *n, const Func *f, int d, const char *what, int64_t v, int bits) {
+    long long far = 1ll << bits;
+    if (v < -far || v > far) fault_raise(&n->c->fault, ERR_CALL_FAR, NULL, what, (long long)v, d, f->name, far);
+}
+
+static void put_outputs(Numbers *n, const mlc_box *box, int bits) {
     for (int i = 0; i < n->c->n_outputs; i++) {
         const Func *f = n->c->output[i];
         for (int d = 0; d < f->rank; d++, box++) {
+            check_near(n, f, d, "the min", box->min, bits);
+            check_near(n, f, d, "the extent", box->extent, bits);
             put(n, f->min[d], box->min);
             put(n, f->extent[d], box->extent);
         }
@@ -78,7 +85,7 @@ bool mlc_required(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const 
         const Program *p = pl_lower(&c, true);
         Numbers n = { .c = &c };
         pm_init(&n.number, &c.arena);
-        put_outputs(&n, box);
+        put_outputs(&n, box, p->index_bits);
         put_rest(&n, p);
         answer(&n, p, each, user);
         good = true;

@@ -297,7 +297,11 @@ static Range range_node(Sim *s, const Node *e) {
     case OP_VAR: return range_symbol(s, e);
     case OP_ACCESS: case OP_LOAD: return range_memory(s, e);
     case OP_ADD: case OP_SUB:
-        if (t == MLC_INDEX) return range_lin(s, lin_of(s, e));
+        if (t == MLC_INDEX) {
+            const Lin *sum = lin_of(s, e);
+            bool itself = sum->n == 1 && sum->at[0].atom == e; /* its coefficients overflow */
+            if (!itself) return range_lin(s, sum);
+        }
         return fit(t, range_binary((Op)e->op, a, b));
     case OP_MUL: return fit(t, range_mul(a, b));
     case OP_DIV: return t == MLC_U64 && (a.hi == PINF || b.hi == PINF) ? all : fit(t, range_div(a, b));

@@ -45,6 +45,8 @@ static const struct {
     { "a(x) = x; b(x) = a(0) + a(x); output b; plan p { b: split(x, xo, xi, 8), vectorize(xi); a: compute_at(b, xi); }",
       "p.mlc:2: schedule a: compute_at(b, xi): the box of a has a size that differs between the lanes of the vector loop "
       "'xi'; place it outside of that loop" },
+    { "input in: i32[1]; f(x) = in(x * 4611686018427387904 + 7);\noutput f; plan p {}",
+      "p.mlc:2: f: its indices overflow 64 bits whatever the sizes; use smaller constants" },
 };
 
 static mlc_program *read_text(mlc_ctx *ctx, const char *text) {
@@ -158,6 +160,39 @@ START_TEST(a_file_that_cannot_be_written) {
 }
 END_TEST
 
+/* ---- sizes whose indices would overflow ---- */
+
+START_TEST(sizes_too_far) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_program *p = read_text(ctx, "param p: index; input in: i32[1];\nf(x) = in(x + p); g(x) = in(x * x); output f, g");
+    mlc_error_info e;
+    int32_t in[9] = { 0 }, out[9];
+    mlc_buffer a = *mlc_wrap(in, 9), b = *mlc_wrap(out, 9);
+    mlc_func f = mlc_program_output(p, 0), g = mlc_program_output(p, 1);
+    mlc_module *m = mlc_compile(NULL, 1, &f, NULL, &e);
+    ck_assert_msg(m != NULL, "%s", e.message);
+    a.dim[0].min = b.dim[0].min = -((int64_t)1 << 48);
+    ck_assert_int_eq(mlc_run(m, 2, (mlc_buffer *[]){ &a, &b }, 1, &(mlc_scalar){ .i = 0 }, &e), 0);
+    a.dim[0].min--;
+    mlc_run(m, 2, (mlc_buffer *[]){ &a, &b }, 1, &(mlc_scalar){ .i = 0 }, &e);
+    ck_assert_str_eq(e.message, "the min is -281474976710657 in dimension 0 of buffer in, where indices of this program would "
+                                "overflow; stay within 281474976710656");
+    a.dim[0].min = 0;
+    mlc_run(m, 2, (mlc_buffer *[]){ &a, &b }, 1, &(mlc_scalar){ .i = INT64_MAX }, &e);
+    ck_assert_str_eq(e.message, "param p is 9223372036854775807, where indices of this program would overflow; stay within "
+                                "281474976710656");
+    mlc_module_free(m);
+    m = mlc_compile(NULL, 1, &g, NULL, &e);
+    ck_assert_msg(m != NULL, "%s", e.message);
+    b.dim[0].min = (int64_t)1 << 32;
+    mlc_run(m, 2, (mlc_buffer *[]){ &a, &b }, 0, NULL, &e);
+    ck_assert_str_eq(e.message, "the min is 4294967296 in dimension 0 of buffer g, where indices of this program would overflow; "
+                                "stay within 268435456");
+    mlc_module_free(m);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 /* ---- arguments that are not there ---- */
 
 START_TEST(missing_arguments) {
@@ -242,6 +277,7 @@ Suite *errors_suite(void) {
     tcase_add_test(t, required_boxes_need_values);
     tcase_add_test(t, signature_whole);
     tcase_add_test(t, a_file_that_cannot_be_written);
+    tcase_add_test(t, sizes_too_far);
     tcase_add_test(t, missing_arguments);
     tcase_add_test(t, broken_invariants_are_errors);
     tcase_add_test(t, memory_is_out);
