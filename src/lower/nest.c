@@ -129,9 +129,11 @@ static mlc_tail choose_tail(Nesting *n, int i, const Node *extent) {
         if (race) fault_raise(n->b->fault, ERR_TAIL_RACE, &place, s->old, race->name);
         check_short(n, s, extent);
     }
-    if (s->tail != MLC_TAIL_AUTO) return s->tail;
     bool effect = false;
     for (int e = 0; e < n->st->fn->func->n; e++) ir_visit(n->b->arena, n->st->value[e], note_effect, &effect);
+    /* require and print are for needed points, so padding of intermediates is skipped. */
+    if (s->tail == MLC_TAIL_ROUND && effect && !pm_has(&n->b->external, n->st->fn->func)) return MLC_TAIL_GUARD;
+    if (s->tail != MLC_TAIL_AUTO) return s->tail;
     bool fits = sim_prove(I(n), n->facts, ir_make2(I(n), OP_LE, ir_idx(I(n), s->factor), extent));
     return fits && !s->exact && !race && !effect ? MLC_TAIL_SHIFT : MLC_TAIL_GUARD;
 }
