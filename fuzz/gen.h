@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GEN_TEXT = 1 << 16, GEN_MAX_FUNCS = 8, GEN_MAX_RANK = 3, GEN_MAX_COUNTS = 256 };
+enum { GEN_TEXT = 1 << 16, GEN_MAX_FUNCS = 14, GEN_MAX_RANK = 3, GEN_MAX_COUNTS = 256, GEN_MAX_PARAMS = 3, GEN_BLOCK = 12 };
 
 /* How often each operator, type, directive and tail was drawn: printed at the end, none may be zero. */
 typedef struct {
@@ -23,12 +23,17 @@ typedef struct {
     int rank, elems; /* elems: tuple elements */
     const char *type[2];
     bool input, reduction; /* reduction: has updates, so it cannot be inlined */
-    bool offsets_ok;     /* may be read at neighbouring points */
-    int rvars, updates;
+    bool output, unplanned; /* unplanned: a boundary, whose loops have names of its own */
+    bool hidden;            /* no later Func reads it */
+    int updates;
     char update_rdom[3][8];
     int update_rvars[3];
-    int64_t lo, hi;      /* range of indices that readers keep to, each dimension */
 } GenFunc;
+
+typedef struct {
+    char name[16];
+    const char *type; /* "index": from 0 to 9 */
+} GenParam;
 
 typedef struct {
     uint64_t state;
@@ -36,19 +41,48 @@ typedef struct {
     char text[GEN_TEXT];
     int n;
     GenFunc func[GEN_MAX_FUNCS];
-    int n_funcs, n_inputs; /* inputs come first; the last Func is the output */
-    int64_t out_min[GEN_MAX_RANK], out_extent[GEN_MAX_RANK];
-    int next_name;
+    int n_funcs, n_inputs; /* inputs come first; the last Func is the output "out" */
+    GenParam param[GEN_MAX_PARAMS];
+    int n_params;
+    int64_t out_min[GEN_MAX_RANK], out_extent[GEN_MAX_RANK]; /* the box of "out" */
+    int next_name, budget; /* budget: nodes that expressions may still take */
 } Gen;
 
 uint64_t gen_next(Gen *g);
 int gen_below(Gen *g, int n); /* uniform in [0, n) */
 void gen_count(Gen *g, const char *name);
+void gen_expect(GenCounts *c, const char *name); /* a row of the table from the start */
 void gen_put(Gen *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Rows of the table: all that can be drawn. */
+void gen_expect_all(GenCounts *c);
+
+/* ---- expressions (gen_expr.c) ---- */
+
+/* What an expression may mention. */
+typedef struct {
+    const char *coord[6]; /* text of usable index variables */
+    int n;
+    const GenFunc *self;  /* self-reads allowed: at its own left side */
+    const char *self_lhs; /* text of that left side's coordinates */
+    int n_funcs;          /* producers g->func[0 .. n_funcs) */
+    const char *rdom;     /* an RDom for inline reductions, and its dimensions */
+    int rdom_dims;
+    bool pure;            /* effects allowed: a point may be computed at will */
+} GenScope;
+
+bool gen_is_float(const char *type);
+bool gen_is_bool(const char *type);
+bool gen_is_int(const char *type);
+const char *gen_type(Gen *g);
+void gen_expr(Gen *g, const GenScope *s, const char *type, int depth);
+void gen_expect_operators(GenCounts *c);
+
+/* ---- programs and plans ---- */
 
 /* Writes one program (without plans) into g->text; g->func describes it. */
 void gen_program(Gen *g, uint64_t seed);
-/* Writes one plan for it into g->text, after the program when `append`. */
+/* Appends one plan for it. */
 void gen_plan(Gen *g, bool careless);
 
 #endif

@@ -12,7 +12,7 @@ enum { MAX_LOOPS = 12 };
 
 typedef struct {
     char name[24];
-    bool rvar, vector, used; /* used: already marked parallel, vector or unrolled */
+    bool rvar, vector, parallel, used, fused; /* used: already marked parallel, vector or unrolled */
     int extent; /* constant, 0: not known */
 } Loop;
 
@@ -21,12 +21,23 @@ typedef struct {
     int n;
 } Nest;
 
+/* A loop of a stage, as a place to be computed at. */
+typedef struct {
+    int func, stage, loop;
+} Site;
+
+/* The loops around a stage, outermost first. */
+typedef struct {
+    Site at[GEN_MAX_FUNCS * MAX_LOOPS];
+    int n;
+} Path;
+
 typedef struct {
     Gen *g;
     Nest nest[GEN_MAX_FUNCS][4]; /* stage 0, then updates */
-    bool inlined[GEN_MAX_FUNCS], rooted[GEN_MAX_FUNCS];
-    int at[GEN_MAX_FUNCS], at_stage[GEN_MAX_FUNCS], at_loop[GEN_MAX_FUNCS]; /* where it is computed, when not root */
-    bool careless, output; /* output: the Func at hand is the program's */
+    bool inlined[GEN_MAX_FUNCS];
+    Path around[GEN_MAX_FUNCS];  /* where it is computed: empty at root */
+    bool careless, output; /* output: the Func at hand is one of the program's */
     int lines;
 } Plan;
 
@@ -88,10 +99,20 @@ static const char *tail(Plan *p, bool pure) {
     return t + 5;
 }
 
+static int a_factor(Plan *p) {
+    static const int factors[] = { 1, 2, 3, 4, 5, 6, 7, 8, 11, 16, 32, 64, 2, 4, 8, 3 };
+    return factors[gen_below(p->g, 16)];
+}
+
+static void insert(Nest *n, int at, Loop l) {
+    memmove(&n->loop[at + 1], &n->loop[at], sizeof *n->loop * (size_t)(n->n - at));
+    n->loop[at] = l;
+    n->n++;
+}
+
 static void split(Plan *p, Nest *n, bool pure) {
-    static const int factors[] = { 1, 2, 3, 4, 5, 7, 8, 16 };
     if (!n->n || n->n + 1 >= MAX_LOOPS) return;
-    int i = gen_below(p->g, n->n), factor = factors[gen_below(p->g, 8)];
+    int i = gen_below(p->g, n->n), factor = a_factor(p);
     Loop old = n->loop[i];
     if (old.used) return;
     Loop in = { .rvar = old.rvar, .extent = factor }, out = { .rvar = old.rvar };
@@ -99,10 +120,28 @@ static void split(Plan *p, Nest *n, bool pure) {
     snprintf(in.name, sizeof in.name, "n%d", p->g->next_name++);
     begin(p, "split");
     gen_put(p->g, "%s, %s, %s, %d, .tail = %s)", old.name, out.name, in.name, factor, tail(p, pure && !old.rvar));
-    memmove(&n->loop[i + 2], &n->loop[i + 1], sizeof *n->loop * (size_t)(n->n - i - 1));
     n->loop[i] = in;
-    n->loop[i + 1] = out;
-    n->n++;
+    insert(n, i + 1, out);
+}
+
+/* Two splits; the four loops take the places of the two, inner pair inside. */
+static void tile(Plan *p, Nest *n, bool pure) {
+    if (n->n < 2 || n->n + 2 >= MAX_LOOPS) return;
+    int i = gen_below(p->g, n->n - 1), k = i + 1 + gen_below(p->g, n->n - 1 - i);
+    Loop x = n->loop[i], y = n->loop[k];
+    if (x.used || y.used || (!p->careless && (x.rvar || y.rvar))) return;
+    int id = p->g->next_name++, fx = a_factor(p), fy = a_factor(p);
+    const char *name[4] = { "tx", "ty", "ux", "uy" };
+    Loop l[4] = { { .extent = fx }, { .extent = fy }, { .extent = 0 }, { .extent = 0 } };
+    for (int j = 0; j < 4; j++) snprintf(l[(j + 2) % 4].name, sizeof l->name, "%s%d", name[j], id), l[j].rvar = x.rvar || y.rvar;
+    begin(p, "tile");
+    gen_put(p->g, "%s, %s, %s, %s, %s, %s, %d, %d, .tail = %s)", x.name, y.name, l[2].name, l[3].name, l[0].name, l[1].name, fx, fy,
+            tail(p, pure && !x.rvar && !y.rvar));
+    /* the places of x and of y hold an outer and an inner loop each: the four fill them from inside out */
+    n->loop[i] = l[0];
+    insert(n, i + 1, l[1]);
+    n->loop[k + 1] = l[2];
+    insert(n, k + 2, l[3]);
 }
 
 static void fuse(Plan *p, Nest *n) {
@@ -110,7 +149,7 @@ static void fuse(Plan *p, Nest *n) {
     int i = gen_below(p->g, n->n - 1);
     Loop *a = &n->loop[i], *b = &n->loop[i + 1];
     if (a->rvar != b->rvar || a->used || b->used) return;
-    Loop fused = { .rvar = a->rvar };
+    Loop fused = { .rvar = a->rvar, .fused = true, .extent = a->extent * b->extent <= 64 ? a->extent * b->extent : 0 };
     snprintf(fused.name, sizeof fused.name, "j%d", p->g->next_name++);
     begin(p, "fuse");
     gen_put(p->g, "%s, %s, %s)", a->name, b->name, fused.name);
@@ -122,6 +161,7 @@ static void fuse(Plan *p, Nest *n) {
 /* A permutation that keeps the order of RVars among themselves. */
 static void reorder(Plan *p, Nest *n) {
     if (n->n < 2) return;
+    Nest before = *n;
     for (int tries = 0; tries < 6; tries++) {
         int i = gen_below(p->g, n->n - 1);
         Loop a = n->loop[i], b = n->loop[i + 1];
@@ -129,26 +169,58 @@ static void reorder(Plan *p, Nest *n) {
         n->loop[i] = b;
         n->loop[i + 1] = a;
     }
+    if (n->n > 8) {
+        *n = before;
+        return;
+    }
     begin(p, "reorder");
     for (int i = 0; i < n->n; i++) gen_put(p->g, "%s%s", i ? ", " : "", n->loop[i].name);
     gen_put(p->g, ")");
 }
 
-static void mark(Plan *p, Nest *n) {
+static const char *const mark_name[] = { "serial", "vectorize", "unroll", "parallel" };
+static const char *const mark_by[] = { "serial", "vectorize by", "unroll by", "parallel by" };
+
+/* mark(v, n): v stays the outer loop, the inner one has a name of its own that no later line uses. */
+static void mark_by_factor(Plan *p, Nest *n, int kind, int i, bool pure) {
+    Loop *l = &n->loop[i];
+    int factor = kind == 2 ? 1 + gen_below(p->g, 5) : a_factor(p);
+    if (!p->careless && kind == 1 && factor < 2) factor = 4;
+    if (n->n + 1 >= MAX_LOOPS) return;
+    gen_count(p->g, mark_by[kind]);
+    begin(p, mark_name[kind]);
+    gen_put(p->g, "%s, %d, .tail = %s)", l->name, factor, tail(p, pure && !l->rvar));
+    Loop in = { .rvar = l->rvar, .used = true, .vector = kind == 1, .extent = factor };
+    snprintf(in.name, sizeof in.name, "%.18s$%c", l->name, mark_name[kind][0]);
+    if (kind == 3) l->used = l->parallel = true, in.used = true;
+    l->extent = 0;
+    insert(n, i, in);
+}
+
+static void mark(Plan *p, Nest *n, bool pure) {
     if (!n->n) return;
-    int kind = gen_below(p->g, 4), i = kind == 1 ? 0 : gen_below(p->g, n->n);
+    static const int often[] = { 0, 1, 1, 1, 1, 2, 2, 3, 3 };
+    int kind = often[gen_below(p->g, 9)], i = kind == 1 && gen_below(p->g, 3) ? 0 : gen_below(p->g, n->n);
     Loop *l = &n->loop[i];
     if (l->used) return;
-    static const char *const names[] = { "serial", "vectorize", "unroll", "parallel" };
+    for (int k = 0; kind == 1 && !p->careless && k < n->n; k++)
+        if (n->loop[k].vector) return;
+    if (!p->careless && l->rvar && (kind == 1 || kind == 3)) return;
+    if (kind && gen_below(p->g, 3) == 0) {
+        mark_by_factor(p, n, kind, i, pure);
+        return;
+    }
     if (!p->careless) {
-        if (l->rvar && (kind == 1 || kind == 3)) return;
         if (kind == 1 && l->extent < 2) return;
         if (kind == 2 && (!l->extent || l->extent > 8)) return;
         if (kind == 3 && i == 0 && n->n > 1 && gen_below(p->g, 3)) return; /* outer loops mostly */
     }
+    if (kind == 1 && i > 0) gen_count(p->g, "vectorize outer");
+    if (kind == 1 && l->fused) gen_count(p->g, "vectorize fused");
     l->used = kind != 0;
     l->vector = kind == 1;
-    begin(p, names[kind]);
+    l->parallel = kind == 3;
+    begin(p, mark_name[kind]);
     gen_put(p->g, "%s)", l->name);
 }
 
@@ -156,10 +228,10 @@ static void mark(Plan *p, Nest *n) {
 static void consumers(const Plan *p, int k, bool at[GEN_MAX_FUNCS][4], const char *line_of[GEN_MAX_FUNCS][4]) {
     char needle[24];
     snprintf(needle, sizeof needle, "%s(", p->g->func[k].name);
-    for (int c = k; c < p->g->n_funcs; c++)
+    for (int c = k + 1; c < p->g->n_funcs; c++)
         for (int s = 0; s <= p->g->func[c].updates; s++) {
             const char *line = line_of[c][s], *end = line ? strchr(line, '\n') : NULL, *hit = line ? strchr(line, '=') : NULL;
-            if (c == k || !line || !hit) continue;
+            if (!line || !hit) continue;
             hit = strstr(line, needle);
             if (!hit || hit > end) continue;
             if (p->inlined[c]) consumers(p, c, at, line_of);
@@ -177,47 +249,65 @@ static void find_lines(const Gen *g, const char *line_of[GEN_MAX_FUNCS][4]) {
     }
 }
 
+/* The loops that all consumers of k stand in, outermost first, as far as a Func may be computed there. */
+static Path common_path(const Plan *p, bool at[GEN_MAX_FUNCS][4]) {
+    Path all = { .n = -1 };
+    for (int c = 0; c < p->g->n_funcs; c++)
+        for (int s = 0; s < 4; s++) {
+            if (!at[c][s]) continue;
+            Path own = p->around[c];
+            for (int i = p->nest[c][s].n - 1; i >= 0; i--) own.at[own.n++] = (Site){ c, s, i };
+            int n = 0;
+            while (n < own.n && (all.n < 0 || (n < all.n && !memcmp(&all.at[n], &own.at[n], sizeof(Site))))) n++;
+            own.n = n;
+            all = own;
+        }
+    for (int i = 0; i < all.n; i++) {
+        const Loop *l = &p->nest[all.at[i].func][all.at[i].stage].loop[all.at[i].loop];
+        if (l->vector || strchr(l->name, '$')) all.n = i;
+    }
+    return all;
+}
+
+static void put_site(Plan *p, const char *directive, const Site *s) {
+    begin(p, directive);
+    gen_put(p->g, "%s", p->g->func[s->func].name);
+    if (p->g->func[s->func].updates && s->stage) gen_put(p->g, ".u%d", s->stage - 1);
+    gen_put(p->g, ", %s)", p->nest[s->func][s->stage].loop[s->loop].name);
+}
+
+static bool runs_at_once(const Plan *p, const Site *s) {
+    return p->nest[s->func][s->stage].loop[s->loop].parallel;
+}
+
 static bool place(Plan *p, int k, const char *line_of[GEN_MAX_FUNCS][4]) {
     Gen *g = p->g;
     const GenFunc *f = &g->func[k];
-    if (k == g->n_funcs - 1) return p->rooted[k] = true;
+    if (f->output) return true;
     bool at[GEN_MAX_FUNCS][4] = { 0 };
     consumers(p, k, at, line_of);
-    int n = 0, c = 0, s = 0;
-    for (int i = 0; i < g->n_funcs; i++)
-        for (int j = 0; j < 4; j++)
-            if (at[i][j]) n++, c = i, s = j;
+    Path path = common_path(p, at);
     int kind = gen_below(g, 10);
-    if (!f->reduction && (n == 0 || kind < 3)) {
+    if (!f->reduction && (path.n < 0 || kind < 2)) {
         p->inlined[k] = true;
         if (kind == 0) begin(p, "compute_inline"), gen_put(g, ")");
         return false;
     }
-    if (n != 1 || kind < 5) {
+    if (path.n < 1 || kind < 4) {
         begin(p, "compute_root"), gen_put(g, ")");
-        return p->rooted[k] = true;
+        return true;
     }
-    const Nest *nest = &p->nest[c][s];
-    int lowest = 0;
-    for (int i = 0; i < nest->n; i++)
-        if (nest->loop[i].vector) lowest = i + 1;
-    if (lowest >= nest->n) {
-        begin(p, "compute_root"), gen_put(g, ")");
-        return p->rooted[k] = true;
+    int i = gen_below(g, 3) ? path.n - 1 - gen_below(g, path.n < 2 ? 1 : 2) : gen_below(g, path.n), store = gen_below(g, 2);
+    int j = gen_below(g, i + 1);
+    bool at_once = false;
+    for (int m = store && j < i ? j + 1 : 0; m <= i; m++) at_once |= runs_at_once(p, &path.at[m]);
+    if (store && (!at_once || p->careless || gen_below(g, 20) == 0)) {
+        if (j < i) put_site(p, "store_at", &path.at[j]);
+        else if (!at_once) begin(p, "store_root"), gen_put(g, ")");
     }
-    int i = lowest + gen_below(g, nest->n - lowest);
-    char stage[8] = "";
-    if (g->func[c].updates) snprintf(stage, sizeof stage, s ? ".u%d" : ".p", s - 1);
-    if (!strcmp(stage, ".p")) stage[0] = 0;
-    if (gen_below(g, 3) == 0) {
-        if (i + 1 < nest->n && gen_below(g, 2)) {
-            int j = i + 1 + gen_below(g, nest->n - i - 1);
-            begin(p, "store_at"), gen_put(g, "%s%s, %s)", g->func[c].name, stage, nest->loop[j].name);
-        } else {
-            begin(p, "store_root"), gen_put(g, ")");
-        }
-    }
-    begin(p, "compute_at"), gen_put(g, "%s%s, %s)", g->func[c].name, stage, nest->loop[i].name);
+    put_site(p, "compute_at", &path.at[i]);
+    p->around[k] = path;
+    p->around[k].n = i + 1;
     return true;
 }
 
@@ -226,13 +316,24 @@ static void loops(Plan *p, int k, int stage) {
     bool pure = stage == 0;
     int moves = gen_below(p->g, 6);
     for (int i = 0; i < moves; i++) {
-        int kind = gen_below(p->g, 8);
+        int kind = gen_below(p->g, 10);
         if (kind < 4) split(p, n, pure);
-        else if (kind == 4) fuse(p, n);
-        else if (kind == 5) reorder(p, n);
-        else mark(p, n);
+        else if (kind == 4) tile(p, n, pure);
+        else if (kind == 5) fuse(p, n);
+        else if (kind == 6) reorder(p, n);
+        else mark(p, n, pure);
     }
-    if (gen_below(p->g, 2)) mark(p, n);
+    if (gen_below(p->g, 3)) mark(p, n, pure);
+}
+
+/* Promises that hold: of the output's box. */
+static void promises(Plan *p, const GenFunc *f) {
+    Gen *g = p->g;
+    if (!f->rank || strcmp(f->name, "out")) return;
+    int d = gen_below(g, f->rank);
+    if (gen_below(g, 5) == 0 && g->out_extent[d] > 0)
+        begin(p, "bound"), gen_put(g, "%s, %ld, %ld)", var_name[d], (long)g->out_min[d], (long)g->out_extent[d]);
+    if (gen_below(g, 8) == 0) begin(p, "estimate"), gen_put(g, "%s, 0, 1000)", var_name[d]);
 }
 
 void gen_plan(Gen *g, bool careless) {
@@ -242,18 +343,17 @@ void gen_plan(Gen *g, bool careless) {
     gen_put(g, "plan p {\n");
     for (int k = g->n_funcs - 1; k >= g->n_inputs; k--) {
         const GenFunc *f = &g->func[k];
-        p.output = k == g->n_funcs - 1;
+        if (f->unplanned) {
+            p.inlined[k] = true;
+            continue;
+        }
+        p.output = f->output;
         for (int s = 0; s <= f->updates; s++) {
             open_stage(&p, f, s);
             start_nest(&p.nest[k][s], f, s, line_of[k][s] ? line_of[k][s] : "");
             bool live = s ? !p.inlined[k] : place(&p, k, line_of);
             if (live) loops(&p, k, s);
-            if (live && s == 0 && k == g->n_funcs - 1) {
-                int d = gen_below(g, f->rank);
-                if (gen_below(g, 5) == 0)
-                    begin(&p, "bound"), gen_put(g, "%s, %ld, %ld)", var_name[d], (long)g->out_min[d], (long)g->out_extent[d]);
-                if (gen_below(g, 8) == 0) begin(&p, "estimate"), gen_put(g, "%s, 0, 1000)", var_name[d]);
-            }
+            if (live && s == 0) promises(&p, f);
             close_stage(&p);
         }
     }

@@ -1,8 +1,7 @@
 /* gen_program.c - random algorithms.
  *
- * Types are chosen first and expressions are written for them, casts where an operand has another:
- * what comes out type-checks by construction.  Every index stays in a known range: Funcs are read at
- * offsets of at most two, or at a clamped value of the data; inputs are large enough for any chain. */
+ * Every index stays in a known range: Funcs are read at small offsets, at halves, doubles or remainders of
+ * a coordinate, at an index param, or at a clamped value of the data. */
 #include "gen.h"
 
 #include <stdarg.h>
@@ -20,16 +19,21 @@ int gen_below(Gen *g, int n) {
     return n > 0 ? (int)(gen_next(g) % (uint64_t)n) : 0;
 }
 
+/* `name` is always a literal. */
+void gen_expect(GenCounts *c, const char *name) {
+    for (int i = 0; i < c->n; i++)
+        if (!strcmp(c->name[i], name)) return;
+    if (c->n < GEN_MAX_COUNTS) c->name[c->n++] = name;
+}
+
 void gen_count(Gen *g, const char *name) {
     GenCounts *c = g->counts;
+    gen_expect(c, name);
     for (int i = 0; i < c->n; i++)
         if (!strcmp(c->name[i], name)) {
             c->count[i]++;
             return;
         }
-    if (c->n == GEN_MAX_COUNTS) return;
-    c->name[c->n] = name; /* always a literal */
-    c->count[c->n++] = 1;
 }
 
 void gen_put(Gen *g, const char *format, ...) {
@@ -40,190 +44,26 @@ void gen_put(Gen *g, const char *format, ...) {
     if (n > 0) g->n += n < room ? n : room - 1;
 }
 
-static const char *const all_types[] = { "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64" };
-enum { N_TYPES = 13 };
-
-static bool is_float(const char *t) { return t[0] == 'f' || (t[0] == 'b' && t[1] == 'f'); }
-static bool is_bool(const char *t) { return !strcmp(t, "bool"); }
-static bool is_int(const char *t) { return !is_float(t) && !is_bool(t); }
-static bool is_half(const char *t) { return !strcmp(t, "f16") || !strcmp(t, "bf16"); }
-
-/* Common types more often: they have the fast paths. */
-static const char *any_type(Gen *g) {
-    static const char *const often[] = { "f32", "u8", "i32", "u16", "f32" };
-    const char *t = gen_below(g, 2) ? often[gen_below(g, 5)] : all_types[gen_below(g, N_TYPES)];
-    gen_count(g, t);
-    return t;
-}
-
-/* What an expression may mention. */
-typedef struct {
-    const char *coord[4]; /* text of usable index variables */
-    int n;
-    const GenFunc *self;  /* self-reads allowed: at its own left side */
-    const char *self_lhs; /* text of that left side's coordinates */
-    int n_funcs;          /* producers g->func[0 .. n_funcs) */
-} Scope;
-
-static void expr(Gen *g, const Scope *s, const char *type, int depth);
-
 static const char *const var_name[] = { "x", "y", "z" };
+static const char *const update_ops[] = { "=", "+=", "-=", "*=", "min=", "max=" };
+static const char *const edges[] = { "constant_edge", "repeat_edge", "repeat_image", "mirror_image", "mirror_interior" };
 
-/* Coordinates for a read of f. */
-static void coords(Gen *g, const Scope *s, const GenFunc *f, int depth) {
-    for (int d = 0; d < f->rank; d++) {
-        if (d) gen_put(g, ", ");
-        int kind = gen_below(g, 12);
-        if (kind == 0 || s->n == 0) {
-            gen_put(g, "%d", gen_below(g, 9));
-        } else if (kind == 1 && depth > 0) {
-            gen_put(g, "clamp(index("), expr(g, s, "u8", depth > 2 ? 1 : depth - 1), gen_put(g, "), 0, %d)", 1 + gen_below(g, 9));
-            gen_count(g, "data-dependent index");
-        } else if (kind == 2) {
-            gen_put(g, "clamp(%s, %d, %d)", s->coord[gen_below(g, s->n)], gen_below(g, 3) - 1, 3 + gen_below(g, 8));
-            gen_count(g, "clamped index");
-        } else {
-            const char *c = d < s->n && gen_below(g, 4) ? s->coord[d] : s->coord[gen_below(g, s->n)];
-            int off = f->offsets_ok ? gen_below(g, 5) - 2 : 0;
-            if (off && gen_below(g, 3)) gen_put(g, "%s %c %d", c, off < 0 ? '-' : '+', off < 0 ? -off : off);
-            else gen_put(g, "%s", c);
-        }
-    }
-}
-
-static void literal(Gen *g, const char *t) {
-    static const char *const ints[] = { "0", "1", "2", "3", "7", "5", "100", "127" };
-    static const char *const floats[] = { "0.0", "1.0", "0.5", "-0.0", "3.0", "-2.5", "1e-3", "100.0", "0.1", "inf" };
-    if (is_bool(t)) gen_put(g, gen_below(g, 2) ? "true" : "false");
-    else if (is_float(t)) gen_put(g, "%s(%s)", t, floats[gen_below(g, 10)]);
-    else gen_put(g, "%s(%s)", t, ints[gen_below(g, 8)]);
-}
-
-static void leaf(Gen *g, const Scope *s, const char *t, int depth) {
-    int kind = gen_below(g, 10);
-    if (s->self && kind < 3) {
-        const GenFunc *f = s->self;
-        bool cast = strcmp(f->type[0], t) != 0;
-        if (cast) gen_put(g, "%s(", t);
-        gen_put(g, "%s(%s)", f->name, s->self_lhs);
-        if (f->elems > 1) gen_put(g, "[0]");
-        if (cast) gen_put(g, ")");
-        gen_count(g, "self-read");
-    } else if (s->n_funcs && kind < 8) {
-        const GenFunc *f = &g->func[gen_below(g, 2) ? s->n_funcs - 1 : gen_below(g, s->n_funcs)];
-        int e = f->elems > 1 ? gen_below(g, f->elems) : 0;
-        bool cast = strcmp(f->type[e], t) != 0;
-        if (cast) gen_put(g, "%s(", t);
-        gen_put(g, "%s(", f->name);
-        coords(g, s, f, depth);
-        gen_put(g, ")");
-        if (f->elems > 1) gen_put(g, "[%d]", e);
-        if (cast) gen_put(g, ")");
-    } else if (s->n && kind < 9) {
-        const char *c = s->coord[gen_below(g, s->n)];
-        if (is_bool(t)) gen_put(g, "(%s > 2)", c);
-        else gen_put(g, "%s(i32(%s))", t, c);
-        gen_count(g, "index as data");
-    } else {
-        literal(g, t);
-    }
-}
-
-typedef struct {
-    const char *text; /* operator or function */
-    int arity;        /* negative: infix */
-    char for_type;    /* i int, f float, n both, s small ints (8 to 32 bits), S signed... */
-} OpRow;
-
-static const OpRow rows[] = {
-    { "+", -2, 'n' }, { "-", -2, 'n' }, { "*", -2, 'n' }, { "/", -2, 'n' }, { "%", -2, 'n' },
-    { "+", -2, 'n' }, { "*", -2, 'n' },
-    { "min", 2, 'n' }, { "max", 2, 'n' }, { "abs", 1, 'n' }, { "clamp", 3, 'n' }, { "sign", 1, 'n' },
-    { "&", -2, 'i' }, { "|", -2, 'i' }, { "^", -2, 'i' }, { "<<", -2, 'i' }, { ">>", -2, 'i' },
-    { "popcount", 1, 'i' }, { "clz", 1, 'i' }, { "ctz", 1, 'i' },
-    { "saturating_add", 2, 'i' }, { "saturating_sub", 2, 'i' }, { "halving_add", 2, 'i' }, { "halving_sub", 2, 'i' },
-    { "rounding_halving_add", 2, 'i' }, { "rounding_shl", 2, 'i' }, { "rounding_shr", 2, 'i' },
-    { "div_to_zero", 2, 'i' }, { "mod_to_zero", 2, 'i' },
-    { "fma", 3, 'f' }, { "rounded", 1, 'f' }, { "sqrt", 1, 'f' }, { "floor", 1, 'f' }, { "ceil", 1, 'f' }, { "trunc", 1, 'f' },
-    { "round", 1, 'f' }, { "fract", 1, 'f' }, { "copysign", 2, 'f' }, { "min_num", 2, 'f' }, { "max_num", 2, 'f' },
-    { "exp", 1, 'f' }, { "log", 1, 'f' }, { "sin", 1, 'f' }, { "cos", 1, 'f' }, { "tanh", 1, 'f' }, { "rsqrt", 1, 'f' },
-    { "erf", 1, 'f' }, { "pow", 2, 'f' }, { "atan2", 2, 'f' }, { "hypot", 2, 'f' }, { "lerp", 3, 'f' }, { "likely", 1, 'n' },
-};
-enum { N_ROWS = sizeof rows / sizeof *rows };
-
-static void condition(Gen *g, const Scope *s, int depth) {
-    static const char *const cmp[] = { "<", "<=", ">", ">=", "==", "!=" };
-    int kind = gen_below(g, 8);
-    if (kind == 0 && depth > 1) {
-        bool is_and = gen_below(g, 2);
-        gen_count(g, is_and ? "&&" : "||");
-        gen_put(g, "("), condition(g, s, depth - 1), gen_put(g, is_and ? " && " : " || "), condition(g, s, depth - 1), gen_put(g, ")");
-    } else if (kind == 1 && depth > 1) {
-        gen_count(g, "!");
-        gen_put(g, "!("), condition(g, s, depth - 1), gen_put(g, ")");
-    } else if (kind == 2) {
-        gen_count(g, "is_nan");
-        gen_put(g, "is_nan("), expr(g, s, "f32", depth - 1), gen_put(g, ")");
-    } else {
-        const char *t = all_types[1 + gen_below(g, N_TYPES - 1)], *c = cmp[gen_below(g, 6)];
-        gen_count(g, c);
-        gen_put(g, "("), expr(g, s, t, depth - 1), gen_put(g, " %s ", c), expr(g, s, t, depth - 1), gen_put(g, ")");
-    }
-}
-
-static void operands(Gen *g, const Scope *s, const char *t, const OpRow *r, int depth) {
-    if (r->arity < 0) {
-        gen_put(g, "("), expr(g, s, t, depth), gen_put(g, " %s ", r->text), expr(g, s, t, depth), gen_put(g, ")");
-        return;
-    }
-    gen_put(g, "%s(", r->text);
-    for (int i = 0; i < r->arity; i++) {
-        if (i) gen_put(g, ", ");
-        expr(g, s, t, depth);
-    }
-    gen_put(g, ")");
-}
-
-static void expr(Gen *g, const Scope *s, const char *t, int depth) {
-    if (depth <= 0 || gen_below(g, 8) == 0) {
-        leaf(g, s, t, depth);
-        return;
-    }
-    int kind = gen_below(g, 12);
-    if (is_bool(t)) {
-        condition(g, s, depth);
-    } else if (kind == 0) {
-        gen_count(g, "select");
-        gen_put(g, "select("), condition(g, s, depth - 1), gen_put(g, ", "), expr(g, s, t, depth - 1), gen_put(g, ", "),
-            expr(g, s, t, depth - 1), gen_put(g, ")");
-    } else if (kind == 1) {
-        const char *from = all_types[gen_below(g, N_TYPES)];
-        gen_count(g, "cast");
-        gen_put(g, "%s(", t), expr(g, s, from, depth - 1), gen_put(g, ")");
-    } else if (kind == 2 && is_int(t)) {
-        const char *from = all_types[1 + gen_below(g, N_TYPES - 1)];
-        gen_count(g, "saturate");
-        gen_put(g, "saturate_%s(", t), expr(g, s, from, depth - 1), gen_put(g, ")");
-    } else if (kind == 3) {
-        gen_count(g, "unary -");
-        gen_put(g, "(-"), expr(g, s, t, depth - 1), gen_put(g, ")");
-    } else if (kind == 4 && !is_half(t)) {
-        gen_count(g, "mux");
-        gen_put(g, "mux("), expr(g, s, "i32", depth - 1);
-        for (int i = 0; i < 3; i++) gen_put(g, ", "), expr(g, s, t, depth - 2);
-        gen_put(g, ")");
-    } else {
-        const OpRow *r = &rows[gen_below(g, N_ROWS)];
-        while (r->for_type != 'n' && (r->for_type == 'f') != is_float(t)) r = &rows[gen_below(g, N_ROWS)];
-        gen_count(g, r->text);
-        operands(g, s, t, r, depth - 1);
-    }
+void gen_expect_all(GenCounts *c) {
+    static const char *const more[] = { "split", "fuse", "tile", "reorder", "serial", "parallel", "vectorize", "unroll", "compute_root",
+                                        "compute_at", "compute_inline", "store_root", "store_at", "bound", "estimate", "tail auto",
+                                        "tail guard", "tail shift", "tail round", "parallel by", "vectorize by", "unroll by",
+                                        "vectorize outer", "vectorize fused", "scan", "scatter", "where", "tuple", "undef", "rank 0",
+                                        "two outputs", "dim stride", "dim min, extent", "range of data", "param extent" };
+    gen_expect_operators(c);
+    for (int i = 0; i < 6; i++) gen_expect(c, update_ops[i]);
+    for (int i = 0; i < 5; i++) gen_expect(c, edges[i]);
+    for (int i = 0; i < (int)(sizeof more / sizeof *more); i++) gen_expect(c, more[i]);
 }
 
 /* Primes and the sizes next to vector widths. */
 static int size_of(Gen *g, int most) {
-    static const int sizes[] = { 0, 1, 2, 3, 5, 7, 8, 11, 13, 15, 16, 17, 19, 31, 33, 37 };
-    int v = sizes[gen_below(g, 16)];
+    static const int sizes[] = { 0, 1, 2, 3, 5, 7, 8, 11, 13, 15, 16, 17, 19, 31, 33, 37, 64, 67 };
+    int v = sizes[gen_below(g, 18)];
     return v <= most ? v : 1 + gen_below(g, most);
 }
 
@@ -233,121 +73,267 @@ static void left_side(Gen *g, const GenFunc *f, const char *const *at) {
     gen_put(g, ")");
 }
 
-/* `last`: the output, whose buffer has just the points asked for, is written nowhere else. */
-static void update(Gen *g, GenFunc *f, int number, bool last) {
-    char rdom[8], rx[2][16], lhs[64] = "", at[GEN_MAX_RANK][24];
-    const char *coord[GEN_MAX_RANK];
-    snprintf(rdom, sizeof rdom, "r%d", g->next_name++);
-    int dims = gen_below(g, 4) ? 1 : 2, kind = gen_below(g, 6);
-    bool scan = !last && kind == 4 && f->elems == 1, scatter = !last && kind == 5 && f->elems == 1 && is_int(f->type[0]), no_rdom = kind == 0;
-    if (no_rdom) dims = 0;
-    if (scan) dims = 1;
-    if (dims) {
-        gen_put(g, "rdom %s(", rdom);
-        for (int i = 0; i < dims; i++)
-            gen_put(g, "%s%d, %d", i ? "; " : "", scan ? 1 : gen_below(g, 3) - 1, size_of(g, scan ? 7 : 5));
-        gen_put(g, ")");
-        if (dims == 2 && gen_below(g, 3) == 0) gen_put(g, " where %s.x + %s.y < %d", rdom, rdom, gen_below(g, 6)), gen_count(g, "where");
-        gen_put(g, ";\n");
+static const char *an_index_param(Gen *g) {
+    for (int i = 0; i < g->n_params; i++)
+        if (!strcmp(g->param[i].type, "index")) return g->param[i].name;
+    return NULL;
+}
+
+static void declare_rdom(Gen *g, const char *name, int dims, bool scan) {
+    const char *p = an_index_param(g);
+    gen_put(g, "rdom %s(", name);
+    for (int i = 0; i < dims; i++) {
+        gen_put(g, "%s%d, ", i ? "; " : "", scan ? 1 : gen_below(g, 3) - 1);
+        if (p && gen_below(g, 3) == 0) gen_put(g, "%s", p), gen_count(g, "param extent");
+        else gen_put(g, "%d", size_of(g, scan ? 7 : 5));
     }
-    for (int i = 0; i < dims; i++) snprintf(rx[i], sizeof rx[i], dims == 1 ? "%s" : i ? "%s.y" : "%s.x", rdom);
-    int along = gen_below(g, f->rank);
-    for (int d = 0; d < f->rank; d++) {
-        snprintf(at[d], sizeof at[d], "%s", scan && d == along ? rx[0] : var_name[d]);
-        coord[d] = at[d];
-        snprintf(lhs + strlen(lhs), sizeof lhs - strlen(lhs), "%s%s", d ? ", " : "", at[d]);
-    }
-    Scope s = { .n_funcs = g->n_funcs, .self = f, .self_lhs = lhs };
-    for (int d = 0; d < f->rank; d++)
-        if (!scan || d != along) s.coord[s.n++] = var_name[d];
-    for (int i = 0; i < dims && s.n < 4; i++) s.coord[s.n++] = rx[i];
-    f->update_rvars[number] = dims;
-    snprintf(f->update_rdom[number], sizeof f->update_rdom[number], "%s", rdom);
-    if (scan) {
-        char before[96] = "";
-        for (int d = 0; d < f->rank; d++)
-            snprintf(before + strlen(before), sizeof before - strlen(before), "%s%s%s", d ? ", " : "", at[d], d == along ? " - 1" : "");
-        left_side(g, f, coord);
-        gen_put(g, " = %s(%s) + ", f->name, before);
-        if (is_bool(f->type[0])) g->n -= 3, gen_put(g, " ^ ");
-        s.self = NULL;
-        expr(g, &s, f->type[0], 2);
-        gen_count(g, "scan");
-    } else if (scatter) {
-        /* the scattered dimension has no Var of its own in this stage */
-        Scope t = { .n_funcs = g->n_funcs };
-        for (int d = 0; d < f->rank; d++)
-            if (d != along) t.coord[t.n++] = var_name[d];
-        for (int i = 0; i < dims && t.n < 4; i++) t.coord[t.n++] = rx[i];
-        gen_put(g, "%s(", f->name);
-        for (int d = 0; d < f->rank; d++) {
-            if (d) gen_put(g, ", ");
-            if (d != along) gen_put(g, "%s", var_name[d]);
-            else gen_put(g, "clamp(index("), expr(g, &t, "u8", 1), gen_put(g, "), 0, 6)");
-        }
-        gen_put(g, ") += ");
-        expr(g, &t, f->type[0], 1);
-        gen_count(g, "scatter");
-    } else {
-        static const char *const how[] = { "=", "+=", "-=", "*=", "min=", "max=" };
-        const char *op = is_bool(f->type[0]) || f->elems > 1 ? "=" : how[gen_below(g, 6)];
-        gen_count(g, op);
-        if (*op != '=') s.self = NULL;
-        left_side(g, f, coord);
-        gen_put(g, " %s ", op);
-        if (f->elems > 1) gen_put(g, "{");
-        /* a plain overwrite of every point is refused: the old value is read */
-        bool reads = *op == '=';
-        for (int e = 0; e < f->elems; e++) {
-            if (e) gen_put(g, ", ");
-            if (reads) gen_put(g, "select(%s(%s)%s == %s, ", f->name, lhs, f->elems > 1 ? (e ? "[1]" : "[0]") : "", is_bool(f->type[e]) ? "true" : "1");
-            expr(g, &s, f->type[e], 2);
-            if (reads) gen_put(g, ", "), expr(g, &s, f->type[e], 1), gen_put(g, ")");
-        }
-        if (f->elems > 1) gen_put(g, "}");
-    }
+    gen_put(g, ")");
+    if (dims == 2 && gen_below(g, 3) == 0) gen_put(g, " where %s.x + %s.y < %d", name, name, gen_below(g, 6)), gen_count(g, "where");
     gen_put(g, ";\n");
 }
 
-static void define(Gen *g, bool last) {
-    GenFunc f = { .rank = 1 + gen_below(g, GEN_MAX_RANK), .elems = gen_below(g, 8) ? 1 : 2, .offsets_ok = true };
-    if (last) f.elems = 1;
-    snprintf(f.name, sizeof f.name, last ? "out" : "f%d", g->next_name++);
-    Scope s = { .n_funcs = g->n_funcs, .n = f.rank };
-    for (int d = 0; d < f.rank; d++) s.coord[d] = var_name[d];
-    for (int e = 0; e < f.elems; e++) f.type[e] = any_type(g);
-    if (f.elems > 1) gen_count(g, "tuple");
-    left_side(g, &f, var_name);
-    gen_put(g, " = %s", f.elems > 1 ? "{" : "");
-    for (int e = 0; e < f.elems; e++) {
-        if (e) gen_put(g, ", ");
-        gen_put(g, "%s(", f.type[e]), expr(g, &s, f.type[e], 1 + gen_below(g, 4)), gen_put(g, ")");
+/* What all kinds of updates share. */
+typedef struct {
+    GenFunc *f;
+    GenScope scope;
+    int along, dims;                 /* the dimension scanned or scattered; of the domain */
+    char at[GEN_MAX_RANK][24], rx[2][16];
+    const char *coord[GEN_MAX_RANK];
+} Update;
+
+static void scan(Gen *g, Update *u) {
+    GenFunc *f = u->f;
+    left_side(g, f, u->coord);
+    gen_put(g, " = %s(", f->name);
+    for (int d = 0; d < f->rank; d++) gen_put(g, "%s%s%s", d ? ", " : "", u->at[d], d == u->along ? " - 1" : "");
+    gen_put(g, gen_is_bool(f->type[0]) ? ") ^ " : ") + ");
+    u->scope.self = NULL;
+    gen_expr(g, &u->scope, f->type[0], 2);
+    gen_count(g, "scan");
+}
+
+/* The scattered dimension has no Var of its own in this stage. */
+static void scatter(Gen *g, Update *u) {
+    GenFunc *f = u->f;
+    GenScope t = { .n_funcs = g->n_funcs };
+    for (int d = 0; d < f->rank; d++)
+        if (d != u->along) t.coord[t.n++] = var_name[d];
+    for (int i = 0; i < u->dims; i++) t.coord[t.n++] = u->rx[i];
+    gen_put(g, "%s(", f->name);
+    for (int d = 0; d < f->rank; d++) {
+        if (d) gen_put(g, ", ");
+        if (d != u->along) gen_put(g, "%s", var_name[d]);
+        else gen_put(g, "clamp(index("), gen_expr(g, &t, "u8", 1), gen_put(g, "), 0, 6)");
     }
-    gen_put(g, "%s;\n", f.elems > 1 ? "}" : "");
+    gen_put(g, ") += ");
+    gen_expr(g, &t, f->type[0], 1);
+    gen_count(g, "scatter");
+}
+
+static void plain_update(Gen *g, Update *u) {
+    GenFunc *f = u->f;
+    const char *op = gen_is_bool(f->type[0]) || f->elems > 1 ? "=" : update_ops[gen_below(g, 6)];
+    gen_count(g, op);
+    if (*op != '=') u->scope.self = NULL;
+    left_side(g, f, u->coord);
+    gen_put(g, " %s ", op);
+    if (f->elems > 1) gen_put(g, "{");
+    /* a plain overwrite of every point is refused: the old value is read */
+    for (int e = 0; e < f->elems; e++) {
+        if (e) gen_put(g, ", ");
+        if (*op == '=')
+            gen_put(g, "select(%s(%s)%s == %s, ", f->name, u->scope.self_lhs, f->elems > 1 ? (e ? "[1]" : "[0]") : "",
+                    gen_is_bool(f->type[e]) ? "true" : "1");
+        gen_expr(g, &u->scope, f->type[e], 2);
+        if (*op == '=') gen_put(g, ", "), gen_expr(g, &u->scope, f->type[e], 1), gen_put(g, ")");
+    }
+    if (f->elems > 1) gen_put(g, "}");
+}
+
+/* An output, whose buffer has just the points asked for, is written nowhere else. */
+static void update(Gen *g, GenFunc *f, int number) {
+    char rdom[8], lhs[96] = "";
+    Update u = { .f = f, .along = gen_below(g, f->rank), .dims = gen_below(g, 4) ? 1 : 2 };
+    snprintf(rdom, sizeof rdom, "r%d", g->next_name++ % 1000);
+    int kind = gen_below(g, 6);
+    bool special = !f->output && f->elems == 1 && f->rank > 0;
+    bool is_scan = special && kind == 4, is_scatter = special && kind == 5 && gen_is_int(f->type[0]);
+    if (kind == 0) u.dims = 0;
+    if (is_scan) u.dims = 1;
+    if (u.dims) declare_rdom(g, rdom, u.dims, is_scan);
+    for (int i = 0; i < u.dims; i++) snprintf(u.rx[i], sizeof u.rx[i], "%s%s", rdom, u.dims == 1 ? "" : i ? ".y" : ".x");
+    u.scope = (GenScope){ .n_funcs = g->n_funcs, .self = f, .self_lhs = lhs };
+    for (int d = 0; d < f->rank; d++) {
+        bool scanned = is_scan && d == u.along;
+        snprintf(u.at[d], sizeof u.at[d], "%s", scanned ? u.rx[0] : var_name[d]);
+        u.coord[d] = u.at[d];
+        size_t at = strlen(lhs);
+        snprintf(lhs + at, sizeof lhs - at, "%s%.20s", d ? ", " : "", u.at[d]);
+        if (!scanned) u.scope.coord[u.scope.n++] = var_name[d];
+    }
+    for (int i = 0; i < u.dims; i++) u.scope.coord[u.scope.n++] = u.rx[i];
+    f->update_rvars[number] = u.dims;
+    snprintf(f->update_rdom[number], sizeof f->update_rdom[number], "%s", rdom);
+    if (is_scan) scan(g, &u);
+    else if (is_scatter) scatter(g, &u);
+    else plain_update(g, &u);
+    gen_put(g, ";\n");
+}
+
+static void pure(Gen *g, GenFunc *f) {
+    char rdom[8];
+    GenScope s = { .n_funcs = g->n_funcs, .n = f->rank, .pure = true };
+    for (int d = 0; d < f->rank; d++) s.coord[d] = var_name[d];
+    if (gen_below(g, 4) == 0) {
+        snprintf(rdom, sizeof rdom, "k%d", g->next_name++ % 1000);
+        s.rdom = rdom;
+        s.rdom_dims = 1 + gen_below(g, 2);
+        declare_rdom(g, rdom, s.rdom_dims, false);
+    }
+    left_side(g, f, var_name);
+    gen_put(g, " = %s", f->elems > 1 ? "{" : "");
+    for (int e = 0; e < f->elems; e++) {
+        if (e) gen_put(g, ", ");
+        gen_put(g, "%s(", f->type[e]), gen_expr(g, &s, f->type[e], 1 + gen_below(g, 4)), gen_put(g, ")");
+    }
+    gen_put(g, "%s;\n", f->elems > 1 ? "}" : "");
+}
+
+typedef enum { INNER, SECOND, LAST } Role;
+
+static void define(Gen *g, Role role) {
+    GenFunc f = { .rank = gen_below(g, 16) ? 1 + gen_below(g, GEN_MAX_RANK) : 0, .elems = gen_below(g, 8) ? 1 : 2,
+                  .output = role != INNER, .hidden = role == SECOND };
+    snprintf(f.name, sizeof f.name, role == LAST ? "out" : role == SECOND ? "also" : "f%d", g->next_name++);
+    if (f.rank == 0) gen_count(g, "rank 0");
+    for (int e = 0; e < f.elems; e++) f.type[e] = gen_type(g);
+    if (f.elems > 1) gen_count(g, "tuple");
     f.updates = gen_below(g, 3) ? 0 : 1 + gen_below(g, 2);
-    for (int i = 0; i < f.updates; i++) update(g, &f, i, last);
+    if (role == LAST && f.elems == 1 && f.updates && gen_below(g, 6) == 0) {
+        left_side(g, &f, var_name);
+        gen_put(g, " = undef_%s;\n", f.type[0]);
+        gen_count(g, "undef");
+    } else {
+        pure(g, &f);
+    }
+    for (int i = 0; i < f.updates; i++) update(g, &f, i);
     f.reduction = f.updates > 0;
     g->func[g->n_funcs++] = f;
-    if (!last) return;
-    for (int d = 0; d < f.rank; d++) {
-        g->out_min[d] = gen_below(g, 3) ? 0 : gen_below(g, 7) - 3;
-        g->out_extent[d] = size_of(g, f.rank == 1 ? 37 : f.rank == 2 ? 19 : 7);
+}
+
+static void output_box(Gen *g, const GenFunc *f, int64_t *min, int64_t *extent) {
+    for (int d = 0; d < f->rank; d++) {
+        min[d] = gen_below(g, 3) ? 0 : gen_below(g, 7) - 3;
+        extent[d] = size_of(g, f->rank == 1 ? 67 : f->rank == 2 ? (d ? 11 : 19) : d ? 5 : 7);
     }
+}
+
+static void input(Gen *g, int number) {
+    static const char *const ranges[][3] = { { "f32", "0.0", "1.0" }, { "f32", "-3.5", "100.0" }, { "u8", "0", "63" }, { "i32", "-9", "9" },
+                                             { "u16", "1", "1023" }, { "f64", "0.5", "2.0" } };
+    GenFunc f = { .rank = 1 + gen_below(g, GEN_MAX_RANK), .elems = 1, .input = true };
+    snprintf(f.name, sizeof f.name, "in%d", number);
+    if (gen_below(g, 5)) {
+        f.type[0] = gen_type(g);
+        gen_put(g, "input %s: %s[%d];\n", f.name, f.type[0], f.rank);
+    } else {
+        const char *const *r = ranges[gen_below(g, 6)];
+        f.type[0] = r[0];
+        gen_put(g, "input %s: %s[%d] range %s..%s;\n", f.name, f.type[0], f.rank, r[1], r[2]);
+        gen_count(g, "range of data");
+    }
+    if (gen_below(g, 8) == 0) {
+        gen_put(g, "dim %s[0]: stride %d;\n", f.name, 1 + gen_below(g, 3));
+        gen_count(g, "dim stride");
+    }
+    g->func[g->n_funcs++] = f;
+}
+
+/* A boundary condition over an input that nothing else reads. */
+static void edge(Gen *g) {
+    int of = g->n_inputs - 1, kind = gen_below(g, 5);
+    GenFunc f = g->func[of];
+    g->func[of].hidden = true;
+    f.input = false;
+    f.unplanned = true;
+    snprintf(f.name, sizeof f.name, "e%d", g->next_name++);
+    gen_put(g, "%s = %s(", f.name, edges[kind]);
+    if (kind == 0) gen_put(g, gen_is_bool(f.type[0]) ? "true, " : "%s(3), ", f.type[0]);
+    gen_put(g, "in%d", of);
+    if (gen_below(g, 2)) {
+        gen_put(g, ", ");
+        for (int d = 0; d < f.rank; d++) {
+            gen_put(g, d ? "; " : "");
+            if (d == 0 || gen_below(g, 4)) gen_put(g, "%d, %d", gen_below(g, 5) - 2, 1 + gen_below(g, 9));
+        }
+    }
+    gen_put(g, ");\n");
+    gen_count(g, edges[kind]);
+    g->func[g->n_funcs++] = f;
+}
+
+static void params(Gen *g) {
+    static const char *const rows[][4] = { { "f32", "-2.0", "2.0", "0.75" }, { "i32", "-100", "100", "-7" }, { "u8", "0", "255", "200" },
+                                           { "i64", "-9", "9", "3" }, { "f64", "0.0", "1.0", "0.125" }, { "u16", "3", "9", "3" } };
+    for (int i = gen_below(g, 3); i > 0; i--) {
+        GenParam *p = &g->param[g->n_params++];
+        snprintf(p->name, sizeof p->name, "p%d", g->n_params);
+        const char *const *r = rows[gen_below(g, 6)];
+        bool index = gen_below(g, 2);
+        p->type = index ? "index" : r[0];
+        if (index) gen_put(g, "param %s: index range 0..9 = %d;\n", p->name, gen_below(g, 10));
+        else if (gen_below(g, 2)) gen_put(g, "param %s: %s range %s..%s = %s;\n", p->name, r[0], r[1], r[2], r[3]);
+        else gen_put(g, "param %s: %s = %s;\n", p->name, r[0], r[3]);
+    }
+}
+
+/* How it is run, as a comment that schedules.c reads. */
+static void header(Gen *g, uint64_t seed) {
+    static const char *const isas[] = { "host", "avx2", "sse4", "plain" };
+    Gen block = { .state = seed / GEN_BLOCK * 0x9e3779b97f4a7c15u }; /* a block shares its compiler */
+    const char *cc = gen_below(&block, 2) ? "gcc" : "clang", *isa = isas[gen_below(&block, 4)];
+    gen_put(g, "//! run %s %s -O%d data %llu layout %d\n", cc, isa, 1 + gen_below(&block, 2), (unsigned long long)(gen_next(g) >> 1),
+            gen_below(g, 2) ? 0 : 1 + gen_below(g, 1 << 20));
+}
+
+static void box_line(Gen *g, const GenFunc *f, const int64_t *min, const int64_t *extent) {
+    gen_put(g, "//! box %s", f->name);
+    for (int d = 0; d < f->rank; d++) gen_put(g, " %ld %ld", (long)min[d], (long)extent[d]);
+    gen_put(g, "\n");
 }
 
 void gen_program(Gen *g, uint64_t seed) {
     GenCounts *counts = g->counts;
     *g = (Gen){ .state = seed * 0x2545f4914f6cdd1du + 1, .counts = counts };
+    g->budget = 20 + gen_below(g, 90);
     gen_put(g, "mlc 1\n");
+    header(g, seed);
     int inputs = 1 + gen_below(g, 2), funcs = 1 + gen_below(g, 5);
-    for (int i = 0; i < inputs; i++) {
-        GenFunc f = { .rank = 1 + gen_below(g, GEN_MAX_RANK), .elems = 1, .input = true, .offsets_ok = true };
-        snprintf(f.name, sizeof f.name, "in%d", i);
-        f.type[0] = any_type(g);
-        gen_put(g, "input %s: %s[%d];\n", f.name, f.type[0], f.rank);
-        g->func[g->n_funcs++] = f;
+    bool edged = gen_below(g, 5) == 0, two = gen_below(g, 6) == 0;
+    params(g);
+    for (int i = 0; i < inputs + edged; i++) input(g, i);
+    g->n_inputs = g->n_funcs;
+    if (edged) edge(g);
+    for (int i = 0; i < funcs - 1; i++) {
+        g->budget += 6;
+        define(g, INNER);
     }
-    g->n_inputs = inputs;
-    for (int i = 0; i < funcs; i++) define(g, i == funcs - 1);
-    gen_put(g, "output out;\n");
+    if (two) {
+        int64_t min[GEN_MAX_RANK], extent[GEN_MAX_RANK];
+        define(g, SECOND);
+        output_box(g, &g->func[g->n_funcs - 1], min, extent);
+        box_line(g, &g->func[g->n_funcs - 1], min, extent);
+        gen_count(g, "two outputs");
+    }
+    g->budget += 6;
+    define(g, LAST);
+    const GenFunc *out = &g->func[g->n_funcs - 1];
+    output_box(g, out, g->out_min, g->out_extent);
+    box_line(g, out, g->out_min, g->out_extent);
+    if (out->rank && gen_below(g, 10) == 0) {
+        int d = gen_below(g, out->rank);
+        gen_put(g, "dim out[%d]: min %ld, extent %ld;\n", d, (long)g->out_min[d], (long)g->out_extent[d]);
+        gen_count(g, "dim min, extent");
+    }
+    gen_put(g, "output out%s;\n", two ? ", also" : "");
 }

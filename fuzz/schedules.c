@@ -1,23 +1,20 @@
 /* schedules.c - random programs under random plans against the oracle.
  *
- *     fuzz_schedules [-n N] [-s SEED] [-1] [-c] [-q]
+ *     fuzz_schedules [-n N] [-s SEED] [-c] [-q] [-p] [-z] [FILE ...]
  *         -n  how many programs (default 500)      -s  first seed (default: from the clock; printed)
- *         -1  this seed alone, with its text       -c  careless plans: legality is what is tested
- *         -q  loop interpreter only: no compiler
+ *         -c  careless plans: legality is what is tested; only lowers, unless -c is given twice
+ *         -q  no compiler                          -p  prints the program of seed SEED and how it fares
+ *         -z  does not shrink what fails           FILE: runs these texts
  *
  * Each program is read from text, printed and read again (the same text must come back), interpreted by
  * the oracle, lowered and run by the loop interpreter, and compiled by gcc or clang for one of the
- * instruction sets this machine has.  All must give the same bytes.  Two workers share the seeds; one
- * that dies is replaced, and the seed it died on is a failure. */
+ * instruction sets this machine has.  All must give the same bytes and leave all other bytes alone.
+ * Blocks of seeds share one compiler's run.  Two workers take blocks; one that dies is replaced, and the seed
+ * it died on is a failure.  What fails is made smaller and written to build/fuzz. */
 #include "gen.h"
+#include "shrink.h"
 
-#include "algorithm/algorithm.h"
-#include "lower/loop_interp.h"
-#include "lower/lower.h"
-#include <mlc/run.h>
-#include <mlc/text.h>
-
-#include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,334 +24,255 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS = 2, IN_MIN = -24, IN_EXTENT = 72 };
+enum { WORKERS = 2, MOST_FAILURES = 64, TRIES = 5, SECONDS_A_CASE = 12, SECONDS_A_BLOCK = 300, EXPECT_ALL = 3000 };
 
 /* Shared between the parent and its workers. */
 typedef struct {
-    uint64_t seed[WORKERS];        /* being worked on */
-    long done[WORKERS], failed[WORKERS], refused[WORKERS], late[WORKERS], compiled[WORKERS];
-    long error[WORKERS][ERR_COUNT];
-    long count[WORKERS][GEN_MAX_COUNTS];
-    char name[WORKERS][GEN_MAX_COUNTS][32];
-    int names[WORKERS];
+    long next_block;
+    uint64_t seed[WORKERS]; /* being worked on */
+    long block[WORKERS];
+    bool compiling[WORKERS];
+    long done, refused, late, compiled, slow;
+    uint64_t skipped[MOST_FAILURES]; /* took too long to interpret */
+    long failures;
+    uint64_t failed[MOST_FAILURES];
+    char why[MOST_FAILURES][400];
+    long error[ERR_COUNT];
+    long count[GEN_MAX_COUNTS];
+    char name[GEN_MAX_COUNTS][32];
+    int names;
 } Shared;
 
 static Shared *shared;
-static int me;
-static bool careless, quick, verbose;
-static Gen gen;
-static GenCounts counts;
+static int careless;
+static bool quick, shrinks = true;
 
-static void failure(const char *what, const char *detail) {
-    char path[64];
-    mkdir("build", 0777), mkdir("build/fuzz", 0777);
-    snprintf(path, sizeof path, "build/fuzz/seed-%llu.mlc", (unsigned long long)shared->seed[me]);
-    FILE *f = fopen(path, "w");
-    if (f) fputs(gen.text, f), fclose(f);
-    printf("FAIL seed %llu: %s%s%s (program in %s)\n", (unsigned long long)shared->seed[me], what, *detail ? ": " : "", detail, path);
+static void add(long *to, long n) {
+    __atomic_fetch_add(to, n, __ATOMIC_RELAXED);
+}
+
+static void failure(uint64_t seed, const char *what, const char *detail) {
+    long at = __atomic_fetch_add(&shared->failures, 1, __ATOMIC_RELAXED);
+    printf("FAIL seed %llu: %s: %s\n", (unsigned long long)seed, what, detail);
     fflush(stdout);
-    shared->failed[me]++;
+    if (at >= MOST_FAILURES) return;
+    shared->failed[at] = seed;
+    snprintf(shared->why[at], sizeof shared->why[at], "%s: %s", what, detail);
 }
 
-/* Hostile values: zeros of both signs, infinities, NaN, denormals, ends of ranges, ties, small numbers. */
-static void fill(mlc_buffer *b, uint64_t seed) {
-    static const double special[] = { 0.0, -0.0, 1.0, -1.0, 0.5, 2.5, 3.5, 1e-40, 1e30, -1e30, 255.5, 65504.0, 1e-7 };
-    Gen r = { .state = seed };
-    int64_t n = 1;
-    for (int d = 0; d < b->rank; d++) n *= b->dim[d].extent;
-    size_t size = mlc_type_size(b->type);
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t v = gen_next(&r);
-        Value x = { .i = 0 };
-        if (ty_is_float(b->type)) {
-            int kind = (int)(v >> 60);
-            double f = kind == 0 ? special[v % 13] : kind == 1 && v % 5 == 0 ? (double)INFINITY : kind == 1 && v % 5 == 1 ? (double)NAN
-                     : (double)(int64_t)(v % 4001) / 16 - 125;
-            x = val_round(b->type, f);
-        } else {
-            x = val_wrap(b->type, v >> 62 ? (int64_t)(v % 23) : v & 1 ? (int64_t)v : ty_min(b->type));
-            if (b->type == MLC_BOOL) x.i = (int64_t)(v & 1);
-        }
-        val_store(b->type, (char *)b->data + (size_t)i * size, x);
-    }
-}
-
-static mlc_buffer *make(mlc_type type, int rank, const int64_t *min, const int64_t *extent) {
-    mlc_buffer *b = mlc_buffer_new(type, rank, extent);
-    for (int d = 0; b && d < rank; d++) b->dim[d].min = min[d];
-    return b;
-}
-
-static size_t bytes_of(const mlc_buffer *b) {
-    size_t n = mlc_type_size(b->type);
-    for (int d = 0; d < b->rank; d++) n *= (size_t)b->dim[d].extent;
-    return n;
-}
-
-static bool same(const mlc_buffer *a, const mlc_buffer *b, char *where, size_t size) {
-    int64_t n = 1;
-    for (int d = 0; d < a->rank; d++) n *= a->dim[d].extent;
-    size_t bytes = mlc_type_size(a->type);
-    for (int64_t i = 0; i < n; i++) {
-        Value x = val_load(a->type, (const char *)a->data + (size_t)i * bytes), y = val_load(b->type, (const char *)b->data + (size_t)i * bytes);
-        if (val_equal(a->type, x, y)) continue;
-        if (ty_is_float(a->type)) snprintf(where, size, "element %lld: %a, expected %a", (long long)i, y.f, x.f);
-        else snprintf(where, size, "element %lld: %lld, expected %lld", (long long)i, (long long)y.i, (long long)x.i);
-        return false;
-    }
-    return true;
-}
-
-/* Rows that a plan may meet when it runs: explicit tails and bounds that the sizes break. */
-static bool is_late(int code) {
-    const char *name = mlc_error_name(code);
-    if (code == ERR_INPUT_BOX) return true; /* tails that round up read further */
-    return strstr(name, "TAIL") || strstr(name, "BOUND") || strstr(name, "SHIFT") || strstr(name, "ROUND") || strstr(name, "TOO_SMALL") || strstr(name, "FOLD");
-}
-
-typedef struct {
-    mlc_ctx *ctx;
-    mlc_func out;
-    mlc_plan *plan;
-    int n;
-    mlc_buffer *b[GEN_MAX_FUNCS + 1], *expected;
-    char detail[1200];
-} Case;
-
-static const char *const passes[] = {
-#define PASS(name, ...) #name,
-#include "lower/passes.def"
-#undef PASS
-};
-enum { PASSES = sizeof passes / sizeof *passes };
-
-/* Runs the loops as they stand after pass `stop` (NULL: all). */
-static void run_loops(Case *c, const char *stop) {
-    Fault fault = { 0 };
-    Arena arena;
-    Interner ir;
-    Barrier barrier;
-    arena_init(&arena, NULL, &fault);
-    if (FAULT_TRY(&fault, barrier)) {
-        ir_interner_init(&ir, &arena, &c->ctx->ir);
-        Schedule *s = sch_resolve(&ir, c->plan, &c->out.f, 1);
-        Program *p = low_lower(&arena, &ir, s, &(LowerOptions){ .name = "out", .dense = true, .verify = true, .stop_after = stop });
-        mlc_buffer *b[GEN_MAX_FUNCS + 1];
-        for (int i = 0; i < p->external.n; i++)
-            b[i] = p->external.at[i]->is_output ? c->b[c->n - 1] : p->external.at[i]->func->bound;
-        low_interpret(&arena, p, b, NULL, shared->seed[me]);
-        FAULT_END(&fault, barrier);
-    }
-    int code = fault.info.code;
-    if (stop) printf("after %s: ", stop);
-    if (code && is_late(code)) shared->late[me]++;
-    else if (code) failure("loop interpreter", fault.info.message);
-    else if (!same(c->expected, c->b[c->n - 1], c->detail, sizeof c->detail)) failure("loops differ from the oracle", c->detail);
-    if (code) shared->error[me][code]++;
-    arena_free(&arena);
-}
-
-static void run_compiled(Case *c) {
-    static const char *const isas[] = { "host", "avx2", "sse4", "plain" };
-    uint64_t r = gen_next(&gen);
-    mlc_options o = { .cc = r & 1 ? "gcc" : "clang", .target = isas[(r >> 1) & 3], .opt = 1 + (int)(r >> 3 & 1), .no_cache = true };
-    if (!strcmp(o.target, "avx2") && !__builtin_cpu_supports("avx2")) o.target = "plain";
-    mlc_error_info error = { 0 };
-    mlc_module *m = mlc_compile(c->plan, mlc_outs(c->out), &o, &error);
-    char what[96];
-    snprintf(what, sizeof what, "%s %s -O%d", o.cc, o.target, o.opt);
-    if (m) {
-        memset(c->b[c->n - 1]->data, 0xee, bytes_of(c->b[c->n - 1]));
-        mlc_buffer *b[GEN_MAX_FUNCS + 1];
-        mlc_slot_info slot;
-        int n = mlc_module_slots(m);
-        for (int i = 0; i < n && mlc_module_slot(m, i, &slot); i++)
-            b[i] = slot.is_output ? c->b[c->n - 1] : mlc_find_func(c->ctx, slot.name).f->bound;
-        mlc_run(m, n, b, 0, NULL, &error);
-    }
-    if (error.code && !is_late(error.code)) failure(what, error.message);
-    else if (!error.code && !same(c->expected, c->b[c->n - 1], c->detail, sizeof c->detail)) failure(what, c->detail);
-    if (error.code) shared->error[me][error.code]++;
-    shared->compiled[me]++;
-    mlc_module_free(m);
-}
-
-/* Reads gen.text again until a legal plan is found; false where the program itself is refused. */
-static bool read_case(Case *c, const char *text) {
-    c->ctx = mlc_ctx_new();
-    mlc_program *p = mlc_program_parse(c->ctx, text, "fuzz");
-    if (!p) {
-        failure("does not parse", mlc_error(c->ctx));
-        return false;
-    }
-    c->out = mlc_program_output(p, 0);
-    c->plan = mlc_program_find_plan(p, "p");
-    const char *printed = mlc_program_print(c->ctx, 1, &c->out, 1, &c->plan), *twice = NULL;
-    mlc_ctx *again = mlc_ctx_new();
-    mlc_program *q = printed ? mlc_program_parse(again, printed, "printed") : NULL;
-    if (q) {
-        mlc_func out = mlc_program_output(q, 0);
-        mlc_plan *plan = mlc_program_find_plan(q, "p");
-        twice = mlc_program_print(again, 1, &out, 1, &plan);
-    }
-    if (!printed) failure("does not print", mlc_error(c->ctx));
-    else if (!twice) failure("what was printed does not parse", mlc_error(again));
-    else if (strcmp(printed, twice)) failure("print, parse, print differ", "");
-    mlc_ctx_free(again);
-    return true;
-}
-
-static bool legal(Case *c) {
-    Fault fault = { 0 };
-    Arena arena;
-    Interner ir;
-    Barrier barrier;
-    arena_init(&arena, NULL, &fault);
-    if (FAULT_TRY(&fault, barrier)) {
-        ir_interner_init(&ir, &arena, &c->ctx->ir);
-        Schedule *s = sch_resolve(&ir, c->plan, &c->out.f, 1);
-        low_lower(&arena, &ir, s, &(LowerOptions){ .name = "out", .dense = true, .verify = true });
-        FAULT_END(&fault, barrier);
-    }
-    int code = fault.info.code;
-    arena_free(&arena);
-    if (!code) return true;
-    shared->error[me][code]++;
-    shared->refused[me]++;
-    if (code == ERR_INTERNAL) failure("internal error", fault.info.message);
-    if (verbose) printf("refused: %s\n", fault.info.message);
+static bool is_skipped(uint64_t seed) {
+    for (long i = 0; i < shared->failures && i < MOST_FAILURES; i++)
+        if (shared->failed[i] == seed) return true;
+    for (long i = 0; i < shared->slow; i++)
+        if (shared->skipped[i] == seed) return true;
     return false;
 }
 
-static void run_case(Case *c) {
-    int64_t min[3] = { IN_MIN, IN_MIN, IN_MIN };
-    c->n = 0;
-    for (int i = 0; i < gen.n_inputs; i++) {
-        const GenFunc *f = &gen.func[i];
-        int64_t extent[3] = { IN_EXTENT, IN_EXTENT, IN_EXTENT };
-        mlc_buffer *b = make(ty_from_name(f->type[0]), f->rank, min, extent);
-        fill(b, shared->seed[me] + (uint64_t)i);
-        mlc_bind(mlc_find_func(c->ctx, f->name), b);
-        c->b[c->n++] = b;
+/* ---- one seed ---- */
+
+/* The program of this seed under its first legal plan; false where none of a few is legal. */
+static bool draw(uint64_t seed, Gen *g, Case *c, GenCounts *counts, bool count) {
+    g->counts = counts;
+    gen_program(g, seed);
+    int program = g->n;
+    for (int tries = 0; tries < TRIES; tries++) {
+        g->n = program;
+        g->text[program] = 0;
+        gen_plan(g, careless > 0);
+        case_open(c, g->text);
+        case_lower(c);
+        if (c->state != CASE_REFUSED) return true;
+        if (count) add(&shared->refused, 1), add(&shared->error[c->code], 1);
+        if (tries < TRIES - 1) case_close(c);
     }
-    const GenFunc *f = &gen.func[gen.n_funcs - 1];
-    mlc_type t = ty_from_name(f->type[0]);
-    c->expected = make(t, f->rank, gen.out_min, gen.out_extent);
-    c->b[c->n++] = make(t, f->rank, gen.out_min, gen.out_extent);
-    if (!mlc_interpret(c->out, c->expected)) {
-        failure("oracle", mlc_error(c->ctx));
-    } else {
-        for (int i = 0; verbose && i < PASSES; i++) run_loops(c, passes[i]), putchar('\n');
-        run_loops(c, NULL);
-        if (!quick) run_compiled(c);
-    }
-    for (int i = 0; i < c->n; i++) mlc_buffer_free(c->b[i]);
-    mlc_buffer_free(c->expected);
+    return false;
 }
 
-static void work(uint64_t seed) {
-    shared->seed[me] = seed;
-    gen.counts = &counts;
-    gen_program(&gen, seed);
-    int program = gen.n;
-    for (int tries = 0; tries < 6; tries++) {
-        Case c = { 0 };
-        gen.n = program;
-        gen.text[program] = 0;
-        gen_plan(&gen, careless);
-        if (verbose) puts(gen.text);
-        bool read = read_case(&c, gen.text), ok = read && legal(&c);
-        if (ok) run_case(&c);
-        mlc_ctx_free(c.ctx);
-        if (ok || !read) break;
-    }
-    shared->done[me]++;
+static void finish(uint64_t seed, Case *c, bool compiled) {
+    if (c->state == CASE_FAILED) failure(seed, c->what, c->detail);
+    if (c->state == CASE_LATE) add(&shared->late, 1), add(&shared->error[c->code], 1);
+    if (compiled) add(&shared->compiled, 1);
+    add(&shared->done, 1);
+    case_close(c);
 }
 
-static void publish(void) {
-    for (int i = 0; i < counts.n; i++) {
-        shared->count[me][i] = counts.count[i];
-        snprintf(shared->name[me][i], sizeof shared->name[me][i], "%s", counts.name[i]);
+/* ---- blocks ---- */
+
+static void publish(const GenCounts *counts) {
+    for (int i = 0; i < counts->n; i++) {
+        add(&shared->count[i], counts->count[i]);
+        snprintf(shared->name[i], sizeof shared->name[i], "%s", counts->name[i]); /* the same order everywhere */
     }
-    shared->names[me] = counts.n;
+    shared->names = counts->n;
 }
 
-static void worker(uint64_t first, long n) {
-    for (long i = me; i < n; i += WORKERS) {
-        if (shared->done[me] > i / WORKERS) continue; /* a predecessor did these */
-        work(first + (uint64_t)i);
-        if (i % 16 == me % 16) publish();
+static void work_block(int me, uint64_t first, long block, long n) {
+    static Gen gen[GEN_BLOCK];
+    static Case cases[GEN_BLOCK];
+    static GenCounts counts;
+    Case *some[GEN_BLOCK];
+    uint64_t seed_of[GEN_BLOCK];
+    int k = 0;
+    counts.n = 0;
+    memset(counts.count, 0, sizeof counts.count);
+    gen_expect_all(&counts);
+    for (long i = block * GEN_BLOCK; i < (block + 1) * GEN_BLOCK && i < n; i++) {
+        uint64_t seed = first + (uint64_t)i;
+        shared->seed[me] = seed;
+        shared->compiling[me] = false;
+        alarm(SECONDS_A_CASE);
+        if (is_skipped(seed)) continue;
+        Case *c = &cases[k];
+        bool legal = draw(seed, &gen[k], c, &counts, true);
+        if (legal && careless != 1) case_interpret(c);
+        if (!legal || c->state != CASE_GOOD || quick || careless == 1) {
+            finish(seed, c, false);
+            continue;
+        }
+        seed_of[k] = seed;
+        some[k++] = c;
     }
-    publish();
+    shared->compiling[me] = true;
+    alarm(SECONDS_A_BLOCK);
+    if (k && block % 16 == 15) shared->seed[me] = seed_of[0], case_run_public(some[0]);
+    if (k) case_compile(some, k, &shared->seed[me], seed_of);
+    for (int i = 0; i < k; i++) finish(seed_of[i], some[i], true);
+    publish(&counts);
+}
+
+static void worker(int me, uint64_t first, long n, long block) {
+    long blocks = (n + GEN_BLOCK - 1) / GEN_BLOCK;
+    while (block < blocks) {
+        shared->block[me] = block;
+        work_block(me, first, block, n);
+        block = __atomic_fetch_add(&shared->next_block, 1, __ATOMIC_RELAXED);
+    }
     fflush(stdout);
     _exit(0);
 }
 
-static void table(void) {
-    GenCounts all = { 0 };
-    for (int w = 0; w < WORKERS; w++)
-        for (int i = 0; i < shared->names[w]; i++) {
-            int k = 0;
-            while (k < all.n && strcmp(all.name[k], shared->name[w][i])) k++;
-            if (k == all.n && all.n < GEN_MAX_COUNTS) all.name[all.n++] = shared->name[w][i];
-            all.count[k] += shared->count[w][i];
+static pid_t start(int me, uint64_t first, long n, long block) {
+    fflush(stdout);
+    pid_t pid = fork();
+    if (!pid) worker(me, first, n, block);
+    return pid;
+}
+
+static void run_all(uint64_t first, long n) {
+    pid_t pid[WORKERS];
+    for (int me = 0; me < WORKERS; me++) pid[me] = start(me, first, n, __atomic_fetch_add(&shared->next_block, 1, __ATOMIC_RELAXED));
+    for (int live = WORKERS; live;) {
+        int status, me = 0;
+        pid_t dead = wait(&status);
+        if (dead < 0) break;
+        while (me < WORKERS && pid[me] != dead) me++;
+        if (me == WORKERS) continue;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+            live--;
+            continue;
         }
-    printf("how often each operator, type, directive and tail was drawn:\n");
-    for (int i = 0; i < all.n; i++) printf("%8ld %-22s%s", all.count[i], all.name[i], i % 4 == 3 || i == all.n - 1 ? "\n" : "");
-    printf("errors met:\n");
-    for (int e = 1; e < ERR_COUNT; e++) {
-        long n = 0;
-        for (int w = 0; w < WORKERS; w++) n += shared->error[w][e];
-        if (n) printf("%8ld %s\n", n, mlc_error_name(e));
+        char why[64];
+        snprintf(why, sizeof why, "signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && !shared->compiling[me] && shared->slow < MOST_FAILURES)
+            shared->skipped[shared->slow++] = shared->seed[me];
+        else failure(shared->seed[me], "the process died", why);
+        if (shared->failures >= MOST_FAILURES) live--;
+        else pid[me] = start(me, first, n, shared->block[me]);
     }
+}
+
+/* ---- what is said at the end ---- */
+
+static int table(long n) {
+    int missing = 0;
+    printf("how often each operator, type, directive and tail was drawn:\n");
+    for (int i = 0; i < shared->names; i++) {
+        printf("%8ld %-22s%s", shared->count[i], shared->name[i], i % 4 == 3 || i == shared->names - 1 ? "\n" : "");
+        missing += !shared->count[i];
+    }
+    for (int i = 0; i < shared->names && n >= EXPECT_ALL; i++)
+        if (!shared->count[i]) printf("never drawn: %s\n", shared->name[i]);
+    printf("errors met:\n");
+    for (int e = 1; e < ERR_COUNT; e++)
+        if (shared->error[e]) printf("%8ld %s\n", shared->error[e], mlc_error_name(e));
+    return n >= EXPECT_ALL ? missing : 0;
+}
+
+static void write_failures(void) {
+    static Gen g;
+    static GenCounts counts;
+    char path[64], what[1400];
+    mkdir("build", 0777), mkdir("build/fuzz", 0777);
+    for (long i = 0; i < shared->failures && i < MOST_FAILURES; i++) {
+        Case c;
+        uint64_t seed = shared->failed[i];
+        draw(seed, &g, &c, &counts, false);
+        case_close(&c);
+        int outcome = shrinks && i < 8 ? shrink_try(g.text, what, sizeof what) : 0;
+        if (outcome) shrink_text(g.text, outcome, 90);
+        if (outcome) shrink_try(g.text, what, sizeof what);
+        snprintf(path, sizeof path, "build/fuzz/seed-%llu.mlc", (unsigned long long)seed);
+        FILE *f = fopen(path, "w");
+        if (!f) continue;
+        fputs(g.text, f);
+        fclose(f);
+        printf("%s: %s\n", path, outcome ? what : shared->why[i]);
+        fflush(stdout);
+    }
+}
+
+static int run_file(const char *path) {
+    static char text[GEN_TEXT], what[1400];
+    FILE *f = fopen(path, "r");
+    if (!f) {
+        perror(path);
+        return 1;
+    }
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    int outcome = shrink_try(text, what, sizeof what);
+    printf("%s: %s\n", path, outcome ? what : "good");
+    return outcome != 0;
+}
+
+static int show(uint64_t seed) {
+    static Gen g;
+    static GenCounts counts;
+    char what[1400];
+    Case c;
+    bool legal = draw(seed, &g, &c, &counts, false);
+    puts(g.text);
+    if (!legal) printf("refused: %s\n", c.detail);
+    case_close(&c);
+    int outcome = legal ? shrink_try(g.text, what, sizeof what) : 0;
+    if (legal) puts(outcome ? what : "good");
+    return outcome != 0;
 }
 
 int main(int argc, char **argv) {
     long n = 500;
     uint64_t first = (uint64_t)time(NULL) * 1000;
     bool one = false;
-    for (int c; (c = getopt(argc, argv, "n:s:1cq")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "n:s:pcqz")) != -1;) {
         if (c == 'n') n = atol(optarg);
         else if (c == 's') first = strtoull(optarg, NULL, 10);
-        else if (c == '1') one = true;
-        else if (c == 'c') careless = true;
+        else if (c == 'p') one = true;
+        else if (c == 'c') careless++;
         else if (c == 'q') quick = true;
+        else if (c == 'z') shrinks = false;
         else return 2;
     }
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return 1;
-    printf("fuzz-schedules: %ld programs, SEED=%llu\n", one ? 1 : n, (unsigned long long)first);
-    fflush(stdout);
-    if (one) {
-        verbose = true;
-        work(first);
-        return shared->failed[0] != 0;
-    }
-    pid_t pid[WORKERS];
-    for (me = 0; me < WORKERS; me++)
-        if (!(pid[me] = fork())) worker(first, n);
-    for (int live = WORKERS; live;) {
-        int status;
-        pid_t dead = wait(&status);
-        if (dead < 0) break;
-        for (me = 0; me < WORKERS && pid[me] != dead; me++) continue;
-        if (me == WORKERS) continue;
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-            live--;
-            continue;
-        }
-        printf("FAIL seed %llu: the process died (status %d)\n", (unsigned long long)shared->seed[me], status);
-        shared->failed[me]++;
-        shared->done[me]++;
-        if (!(pid[me] = fork())) worker(first, n);
-    }
-    table();
-    long done = 0, failed = 0, refused = 0, late = 0, compiled = 0;
-    for (int w = 0; w < WORKERS; w++) {
-        done += shared->done[w], failed += shared->failed[w], refused += shared->refused[w];
-        late += shared->late[w], compiled += shared->compiled[w];
-    }
-    printf("%ld programs, %ld compiled, %ld plans refused, %ld stopped by a run-time check, %ld differences\n", done, compiled, refused,
-           late, failed);
-    return failed != 0;
+    if (one) return show(first);
+    int bad = 0;
+    for (int i = optind; i < argc; i++) bad |= run_file(argv[i]);
+    if (optind < argc) return bad;
+    printf("fuzz-schedules: %ld programs, SEED=%llu\n", n, (unsigned long long)first);
+    run_all(first, n);
+    int missing = table(careless ? 0 : n);
+    write_failures();
+    printf("%ld programs, %ld compiled, %ld plans refused, %ld stopped by a run-time check, %ld too slow, %d never drawn, %ld differences\n", shared->done,
+           shared->compiled, shared->refused, shared->late, shared->slow, missing, shared->failures);
+    return shared->failures || missing;
 }

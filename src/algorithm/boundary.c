@@ -64,7 +64,10 @@ static const Node *coordinate(Edge *d, mlc_edge kind, int i) {
     if (!d->lo[i]) return d->var[i];
     const Node *near = clamped(d, i);
     if (kind == MLC_CONSTANT_EDGE || kind == MLC_REPEAT_EDGE) return near;
-    return three(d, OP_SELECT, inside(d, i), near, tiled(d, kind, i));
+    /* inside already; the clamp says so to those who see intervals only */
+    const Node *last = two(d, OP_SUB, end_of(d, i), ir_idx(d->I, 1));
+    const Node *far = three(d, OP_CLAMP, tiled(d, kind, i), d->lo[i], last);
+    return three(d, OP_SELECT, inside(d, i), near, far);
 }
 
 /* ---- bounds and Vars ---- */

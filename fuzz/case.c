@@ -1,0 +1,590 @@
+/* case.c - reading a text, lowering it, interpreting it both ways. */
+#include "case.h"
+#include "gen.h"
+
+#include "lower/loop_interp.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ELEMENTS = 1 << 21 };
+
+static void fail(Case *c, const char *what, const char *detail) {
+    if (c->state == CASE_FAILED) return;
+    c->state = CASE_FAILED;
+    snprintf(c->what, sizeof c->what, "%s", what);
+    snprintf(c->detail, sizeof c->detail, "%s", detail);
+}
+
+/* Rows that a plan may meet when it runs: explicit tails and bounds that the sizes break. */
+static bool is_late(int code) {
+    switch (code) {
+    case ERR_TAIL_SHORT: case ERR_TAIL_MULTIPLE: case ERR_BOUND_BOX: return true;
+    case ERR_OUTPUT_BOX: return true; /* an output that another one reads in a larger box */
+    default: return false;
+    }
+}
+
+static void stop(Case *c, const char *what, const mlc_error_info *e) {
+    if (is_late(e->code)) {
+        c->state = CASE_LATE;
+        c->code = e->code;
+    } else {
+        fail(c, what, e->message);
+        c->code = e->code;
+    }
+}
+
+/* ---- reading ---- */
+
+/* C functions that programs call. */
+static float blend(float a, float b) { return a * 0.5f - b; }
+static int32_t twist(int32_t a, uint8_t b) { return (int32_t)((uint32_t)a * 31u ^ b); }
+
+static mlc_ctx *new_context(void) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_extern_new(ctx, "blend", (void (*)(void))blend, "f32 f32 -> f32");
+    mlc_extern_new(ctx, "twist", (void (*)(void))twist, "i32 u8 -> i32");
+    return ctx;
+}
+
+static void no_line(void *user, const char *line) {
+    (void)user, (void)line;
+}
+
+static void read_header(Case *c) {
+    static const char *const isas[] = { "plain", "sse4", "avx2", "avx512" };
+    const char *run = strstr(c->text, "//! run ");
+    unsigned long long data = 1;
+    strcpy(c->cc, "gcc"), strcpy(c->isa_name, "host");
+    c->opt = 1;
+    if (run) sscanf(run, "//! run %15s %15s -O%d data %llu layout %ld", c->cc, c->isa_name, &c->opt, &data, &c->layout);
+    c->data = data;
+    c->isa = jit_host_isa();
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(c->isa_name, isas[i]) && (CpuIsa)i < c->isa) c->isa = (CpuIsa)i;
+}
+
+/* What is printed reads back to what prints the same. */
+static void check_printed(Case *c) {
+    const char *printed = mlc_program_print(c->ctx, c->n_out, c->out, 1, &c->plan), *twice = NULL;
+    if (!printed) {
+        fail(c, "does not print", mlc_error(c->ctx));
+        return;
+    }
+    mlc_ctx *again = new_context();
+    mlc_program *q = mlc_program_parse(again, printed, "printed");
+    if (q) {
+        mlc_func out[4];
+        for (int i = 0; i < c->n_out; i++) out[i] = mlc_program_output(q, i);
+        mlc_plan *plan = mlc_program_find_plan(q, "p");
+        twice = mlc_program_print(again, c->n_out, out, 1, &plan);
+    }
+    if (!twice) fail(c, "what was printed does not read", mlc_error(again));
+    else if (strcmp(printed, twice)) fail(c, "print, read, print differ", "");
+    mlc_ctx_free(again);
+}
+
+void case_open(Case *c, const char *text) {
+    memset(c, 0, sizeof *c);
+    c->text = text;
+    arena_init(&c->arena, NULL, &c->fault);
+    read_header(c);
+    c->ctx = new_context();
+    mlc_ctx_log(c->ctx, no_line, NULL);
+    mlc_program *p = mlc_program_parse(c->ctx, text, "fuzz");
+    if (!p) {
+        fail(c, "does not read", mlc_error(c->ctx));
+        return;
+    }
+    c->n_out = mlc_program_n_outputs(p) < 4 ? mlc_program_n_outputs(p) : 4;
+    for (int i = 0; i < c->n_out; i++) c->out[i] = mlc_program_output(p, i);
+    c->plan = mlc_program_find_plan(p, "p");
+    if (!c->plan) c->plan = mlc_plan_new(c->ctx);
+    check_printed(c);
+}
+
+/* ---- lowering ---- */
+
+static Schedule *resolve(Case *c) {
+    Func *out[4];
+    for (int i = 0; i < c->n_out; i++) out[i] = c->out[i].f;
+    return sch_resolve(&c->ir, c->plan, out, c->n_out);
+}
+
+void case_lower(Case *c) {
+    Barrier barrier;
+    if (c->state != CASE_GOOD) return;
+    bool stride = strstr(c->text, ": stride ") != NULL;
+    c->dense = !stride && (c->layout == 0 || c->layout % 3 == 0);
+    if (FAULT_TRY(&c->fault, barrier)) {
+        ir_interner_init(&c->ir, &c->arena, &c->ctx->ir);
+        LowerOptions o = { .name = "out", .dense = c->dense, .verify = true };
+        c->program = low_lower(&c->arena, &c->ir, resolve(c), &o);
+        o.stop_after = "simplify_last";
+        if (c->data % 3 == 0) c->shaped = low_lower(&c->arena, &c->ir, resolve(c), &o);
+        FAULT_END(&c->fault, barrier);
+        return;
+    }
+    c->code = c->fault.info.code;
+    if (c->code == ERR_INTERNAL) fail(c, "internal error", c->fault.info.message);
+    else c->state = CASE_REFUSED;
+    snprintf(c->detail, sizeof c->detail, "%s", c->fault.info.message);
+}
+
+/* ---- buffers ---- */
+
+/* Hostile values: zeros of both signs, infinities, NaN, denormals, ends of ranges, ties, small numbers. */
+static Value hostile(const Func *f, mlc_type t, uint64_t v) {
+    static const double special[] = { 0.0, -0.0, 1.0, -1.0, 0.5, 2.5, 3.5, 1e-40, 1e30, -1e30, 255.5, 65504.0, 1e-7 };
+    if (t == MLC_BOOL) return (Value){ .i = (int64_t)(v & 1) };
+    if (!ty_is_float(t)) {
+        if (f->has_range) return (Value){ .i = (int64_t)f->lo + (int64_t)(v % (uint64_t)(f->hi - f->lo + 1)) };
+        return val_wrap(t, v >> 62 ? (int64_t)(v % 23) : v & 1 ? (int64_t)v : ty_min(t));
+    }
+    int kind = (int)(v >> 60);
+    if (f->has_range) return val_round(t, kind == 0 ? f->lo : kind == 1 ? f->hi : f->lo + (f->hi - f->lo) * (double)(v % 1025) / 1024);
+    double d = kind == 0 ? special[v % 13] : kind == 1 && v % 5 == 0 ? (double)INFINITY : kind == 1 && v % 5 == 1 ? (double)NAN
+             : (double)(int64_t)(v % 4001) / 16 - 125;
+    return val_round(t, d);
+}
+
+/* Lays the dimensions out: dense, or with other orders, gaps and steps where the header asks for it. */
+static void lay_out(Case *c, CaseBuffer *s, const Func *f, Gen *r) {
+    mlc_buffer *b = &s->b;
+    int order[MAX_RANK], n = b->rank;
+    bool plain = c->layout == 0;
+    for (int d = 0; d < n; d++) order[d] = d;
+    if (!plain && !c->dense && n > 1 && gen_below(r, 3) == 0) order[0] = n - 1, order[n - 1] = 0;
+    int64_t reach = 1, lowest = 0;
+    for (int k = 0; k < n; k++) {
+        int d = order[k];
+        int64_t step = plain ? 1 : k == 0 && !c->dense ? 1 + gen_below(r, 3) : 1, gap = plain ? 0 : gen_below(r, 3);
+        if (k == 0 && f->dim[d].has_stride) step = f->dim[d].stride;
+        if (k == 0 && c->dense) step = 1;
+        int64_t stride = reach * step;
+        if (f->dim[d].has_stride && stride != f->dim[d].stride) stride = f->dim[d].stride;
+        reach = stride * (b->dim[d].extent > 0 ? b->dim[d].extent : 1) + gap;
+        bool turned = !plain && !(d == 0 && (c->dense || f->dim[0].has_stride)) && gen_below(r, 8) == 0;
+        b->dim[d].stride = turned ? -stride : stride;
+        if (turned && b->dim[d].extent > 0) lowest += stride * (b->dim[d].extent - 1);
+    }
+    size_t size = mlc_type_size(b->type), lead = plain ? 0 : (size_t)gen_below(r, 5);
+    s->bytes = ((size_t)reach + (size_t)lowest + lead + 8) * size;
+    s->memory = aligned_alloc(64, (s->bytes + 63) / 64 * 64);
+    b->data = s->memory + (lead + (size_t)lowest) * size;
+}
+
+static uint64_t mix(uint64_t z) {
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* Elements by their indices, so that a larger buffer of the same input holds the same. */
+static void fill(const Case *c, const Func *f, mlc_buffer *b, int slot) {
+    int64_t at[MAX_RANK], n = mlc_buffer_count(b);
+    for (int d = 0; d < b->rank; d++) at[d] = b->dim[d].min;
+    size_t size = mlc_type_size(b->type);
+    for (int64_t i = 0; i < n;) {
+        uint64_t seed = c->data + (uint64_t)slot * 77;
+        for (int d = 1; d < b->rank; d++) seed = seed * 0x9e3779b97f4a7c15u + (uint64_t)at[d];
+        char *row = mlc_buffer_at(b, at);
+        int64_t across = b->rank ? b->dim[0].extent : 1, first = b->rank ? b->dim[0].min : 0;
+        for (int64_t x = 0; x < across; x++, i++) {
+            uint64_t v = mix(seed + (uint64_t)(first + x) * 0x2545f4914f6cdd1du);
+            val_store(b->type, row + x * (b->rank ? b->dim[0].stride : 1) * (int64_t)size, hostile(f, b->type, v));
+        }
+        for (int d = 1; d < b->rank && ++at[d] == b->dim[d].min + b->dim[d].extent; d++) at[d] = b->dim[d].min;
+    }
+}
+
+static mlc_buffer dense(mlc_type t, int rank, const int64_t *min, const int64_t *extent) {
+    mlc_buffer *e = mlc_buffer_new(t, rank, extent), r = *e;
+    r.flags &= ~(uint32_t)MLC_BUFFER_HEAP;
+    for (int d = 0; d < rank; d++) r.dim[d].min = min[d];
+    e->flags &= ~(uint32_t)MLC_BUFFER_OWNED;
+    mlc_buffer_free(e);
+    return r;
+}
+
+/* `element` of an output's tuple: all have one layout.  `wide`: the oracle, for which every element of a tuple
+ * and both sides of a select count, may read more of an input than the loops. */
+static void add_buffer(Case *c, const Func *f, int element, const int64_t *min, const int64_t *extent, bool wide) {
+    CaseBuffer *s = &c->slot[c->n_slots];
+    mlc_type t = f->type[element];
+    Gen r = { .state = c->data + (uint64_t)(c->n_slots - element) * 77 + (uint64_t)c->layout };
+    s->b = (mlc_buffer){ .type = t, .rank = f->rank };
+    for (int d = 0; d < f->rank; d++) s->b.dim[d].min = min[d], s->b.dim[d].extent = extent[d];
+    long keep = c->layout;
+    if (f->rank && f->dim[0].has_stride) c->layout = 0; /* the dimension with a given stride is innermost */
+    lay_out(c, s, f, &r);
+    c->layout = keep;
+    memset(s->memory, 1, s->bytes);
+    fill(c, f, &s->b, c->n_slots);
+    s->before = malloc(s->bytes);
+    memcpy(s->before, s->memory, s->bytes);
+    int64_t m[MAX_RANK], e[MAX_RANK];
+    for (int d = 0; d < f->rank; d++) m[d] = min[d] - (wide ? 16 : 0), e[d] = extent[d] + (wide ? 32 : 0);
+    s->expected = dense(t, f->rank, m, e);
+    s->output = !f->is_input;
+    fill(c, f, &s->expected, c->n_slots);
+    c->n_slots++;
+}
+
+/* The box of an output, by its line. */
+static void box_of(const Case *c, const Func *f, int64_t *min, int64_t *extent) {
+    char head[64];
+    snprintf(head, sizeof head, "//! box %s ", f->name);
+    const char *at = strstr(c->text, head);
+    if (at) at += strlen(head);
+    for (int d = 0; d < f->rank; d++) {
+        long m = 0, e = 5;
+        int used = 0;
+        if (at && sscanf(at, "%ld %ld%n", &m, &e, &used) == 2) at += used;
+        min[d] = m, extent[d] = e;
+    }
+}
+
+typedef struct {
+    Case *c;
+    PtrMap number;
+} Numbers;
+
+static void put_number(Numbers *n, const Sym *s, int64_t v) {
+    if (s) pm_put(&n->number, s, (void *)(uintptr_t)ir_idx(&n->c->ir, v));
+}
+
+/* A number, or false where the input's own size stands in it. */
+static bool number_of(Numbers *n, const Node *e, int64_t *v) {
+    return ir_is_int(sim_simplify(&n->c->ir, NULL, ir_substitute(&n->c->ir, e, &n->number)), v);
+}
+
+/* An input gets just the box that is needed; one under a boundary condition any small one. */
+static void add_input(Numbers *n, const Required *r) {
+    Case *c = n->c;
+    const Func *f = r->input;
+    int64_t min[MAX_RANK], extent[MAX_RANK], hi, elements = 1;
+    bool open = false;
+    for (int d = 0; d < f->rank; d++) {
+        min[d] = extent[d] = 0;
+        if (!r->dim[d].lo || !r->dim[d].hi) continue;
+        if (number_of(n, r->dim[d].lo, &min[d]) && number_of(n, r->dim[d].hi, &hi)) extent[d] = hi < min[d] ? 0 : hi - min[d] + 1;
+        else open = true;
+    }
+    Gen g = { .state = c->data + 5 };
+    for (int d = 0; d < f->rank; d++) {
+        if (open && extent[d] == 0) min[d] = gen_below(&g, 5) - 2, extent[d] = 1 + gen_below(&g, 11);
+        elements = elements > MOST_ELEMENTS ? elements : elements * (extent[d] > 0 ? extent[d] : 1);
+    }
+    if (elements > MOST_ELEMENTS) fault_raise(&c->fault, ERR_UNBOUNDED, NULL, "the fuzzer", f->name, 0, "too large", "its size");
+    add_buffer(c, f, 0, min, extent, !open);
+    ((Func *)(uintptr_t)f)->bound = &c->slot[c->n_slots - 1].expected;
+}
+
+static void make_buffers(Case *c) {
+    Numbers n = { .c = c };
+    int64_t min[4][MAX_RANK], extent[4][MAX_RANK];
+    pm_init(&n.number, &c->arena);
+    for (int i = 0; i < c->n_out; i++) {
+        const Func *f = c->out[i].f;
+        box_of(c, f, min[i], extent[i]);
+        for (int d = 0; d < f->rank; d++) put_number(&n, f->min[d], min[i][d]), put_number(&n, f->extent[d], extent[i][d]);
+    }
+    for (int i = 0; i < c->ctx->params.n; i++) {
+        const Sym *s = c->ctx->params.at[i];
+        const Value *v = pm_get(&c->ctx->param_value, s);
+        if (v) pm_put(&n.number, s, (void *)(uintptr_t)ir_const(&c->ir, s->type, *v));
+    }
+    for (int i = 0; i < c->program->n_required; i++) add_input(&n, &c->program->required[i]);
+    for (int i = 0; i < c->n_out; i++)
+        for (int e = 0; e < c->out[i].f->n; e++) add_buffer(c, c->out[i].f, e, min[i], extent[i], false);
+    for (int i = 0; i < c->program->param.n; i++) {
+        const Sym *s = c->program->param.at[i];
+        const Value *v = pm_get(&c->ctx->param_value, s);
+        if (!v || s->slot >= 8) continue;
+        if (ty_is_float(s->type)) c->param[s->slot].f = v->f;
+        else c->param[s->slot].i = v->i;
+    }
+}
+
+/* ---- comparing ---- */
+
+static bool same(const mlc_buffer *want, const mlc_buffer *got, char *where, size_t size) {
+    int64_t at[MAX_RANK], n = mlc_buffer_count(want);
+    for (int d = 0; d < want->rank; d++) at[d] = want->dim[d].min;
+    for (int64_t i = 0; i < n; i++) {
+        Value x = val_load(want->type, mlc_buffer_at(want, at)), y = val_load(got->type, mlc_buffer_at(got, at));
+        if (!val_equal(want->type, x, y)) {
+            int k = snprintf(where, size, "at (%lld, %lld, %lld): ", (long long)at[0], (long long)(want->rank > 1 ? at[1] : 0),
+                             (long long)(want->rank > 2 ? at[2] : 0));
+            if (ty_is_float(want->type)) snprintf(where + k, size - (size_t)k, "%a, expected %a", y.f, x.f);
+            else snprintf(where + k, size - (size_t)k, "%lld, expected %lld", (long long)y.i, (long long)x.i);
+            return false;
+        }
+        for (int d = 0; d < want->rank && ++at[d] == want->dim[d].min + want->dim[d].extent; d++) at[d] = want->dim[d].min;
+    }
+    return true;
+}
+
+/* Then no byte beside the elements may have changed. */
+static bool untouched(CaseBuffer *s) {
+    if (s->output && mlc_buffer_count(&s->b)) {
+        mlc_buffer old = s->b;
+        old.data = s->before + ((char *)s->b.data - s->memory);
+        mlc_buffer_copy(&s->b, &old);
+    }
+    return !memcmp(s->memory, s->before, s->bytes);
+}
+
+static void compare(Case *c, const char *what) {
+    char detail[300];
+    for (int i = 0; i < c->n_slots; i++) {
+        CaseBuffer *s = &c->slot[i];
+        if (s->output && !same(&s->expected, &s->b, detail, sizeof detail)) fail(c, what, detail);
+        if (!untouched(s)) fail(c, what, "bytes outside of the buffer changed");
+    }
+}
+
+static void restore(Case *c) {
+    for (int i = 0; i < c->n_slots; i++) memcpy(c->slot[i].memory, c->slot[i].before, c->slot[i].bytes);
+}
+
+/* ---- both interpreters ---- */
+
+static void run_loops(Case *c, const Program *p, const char *what) {
+    mlc_buffer *b[CASE_SLOTS];
+    Barrier barrier;
+    for (int i = 0; i < c->n_slots; i++) b[i] = &c->slot[i].b;
+    if (FAULT_TRY(&c->fault, barrier)) {
+        low_interpret(&c->arena, p, b, c->param, c->data);
+        FAULT_END(&c->fault, barrier);
+        compare(c, what);
+    } else {
+        stop(c, what, &c->fault.info);
+    }
+    restore(c);
+}
+
+void case_interpret(Case *c) {
+    Barrier barrier;
+    Func *out[4];
+    mlc_buffer *expected[CASE_SLOTS];
+    int n = 0;
+    if (c->state != CASE_GOOD) return;
+    for (int i = 0; i < c->n_out; i++) out[i] = c->out[i].f;
+    const char *volatile what = "buffers";
+    if (FAULT_TRY(&c->fault, barrier)) {
+        make_buffers(c);
+        for (int i = 0; i < c->n_slots; i++)
+            if (c->slot[i].output) expected[n++] = &c->slot[i].expected;
+        what = "oracle";
+        if (n) alg_interpret(&c->arena, out, expected, n);
+        FAULT_END(&c->fault, barrier);
+    } else if (c->fault.info.code == ERR_UNBOUNDED) {
+        c->state = CASE_LATE;
+        c->code = ERR_UNBOUNDED;
+        return;
+    } else {
+        fail(c, what, c->fault.info.message);
+        return;
+    }
+    if (c->shaped) run_loops(c, c->shaped, "loops before flatten");
+    if (c->state == CASE_GOOD) run_loops(c, c->program, "loops");
+}
+
+/* ---- compiled ---- */
+
+void case_print(Case *c, const char *symbol) {
+    Barrier barrier;
+    if (c->state != CASE_GOOD) return;
+    if (FAULT_TRY(&c->fault, barrier)) {
+        StrBuf b;
+        sb_init(&b, &c->arena);
+        cg_cpu(&b, c->program, &(CgOptions){ .isa = c->isa, .is_gcc = !strcmp(c->cc, "gcc"), .symbol = arena_str(&c->arena, symbol) });
+        c->source = b.at;
+        FAULT_END(&c->fault, barrier);
+    } else {
+        fail(c, "code generator", c->fault.info.message);
+    }
+}
+
+static const char *configuration(const Case *c, char *s, size_t n) {
+    snprintf(s, n, "%s %s -O%d", c->cc, c->isa_name, c->opt);
+    return s;
+}
+
+static void no_print(void *user, const char *label, int n, const mlc_type *type, const mlc_scalar *value) {
+    (void)user, (void)label, (void)n, (void)type, (void)value;
+}
+
+static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
+    static const struct { const char *name; void (*fn)(void); } externs[] = { { "blend", (void (*)(void))blend }, { "twist", (void (*)(void))twist } };
+    char name[128], what[64];
+    int (*fn)(mlc_call *);
+    void *found = jit_symbol(handle, symbol), *data[CASE_SLOTS];
+    static int64_t shape[CASE_SLOTS * MLC_MAX_RANK * 3];
+    HookUser user = { rt, 3 };
+    mlc_hooks hooks;
+    if (!found) {
+        fail(c, "the object lacks its kernel", symbol);
+        return;
+    }
+    memcpy(&fn, &found, sizeof fn);
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s_extern_%s", symbol, externs[i].name);
+        void *slot = jit_symbol(handle, name);
+        if (slot) memcpy(slot, &externs[i].fn, sizeof externs[i].fn);
+    }
+    rt_hooks(&hooks, &user);
+    hooks.print = no_print;
+    for (int i = 0; i < c->n_slots; i++) {
+        data[i] = c->slot[i].b.data;
+        for (int d = 0; d < c->slot[i].b.rank; d++) {
+            mlc_dim_t m = c->slot[i].b.dim[d];
+            int64_t *s = &shape[(i * MLC_MAX_RANK + d) * 3];
+            s[0] = m.min, s[1] = m.extent, s[2] = m.stride;
+        }
+    }
+    mlc_call call = { .data = data, .shape = shape, .param = c->param, .hooks = &hooks };
+    unsigned mode = fp_enter();
+    int r = fn(&call);
+    fp_leave(mode);
+    configuration(c, what, sizeof what);
+    if (r) {
+        mlc_error_info e = { .code = (int)call.error[0] };
+        snprintf(e.message, sizeof e.message, "the kernel says %s", mlc_error_name((int)call.error[0]));
+        stop(c, what, &e);
+    } else {
+        compare(c, what);
+    }
+    restore(c);
+}
+
+/* The first identifier that a line at file scope declares: before `(`, `[`, `=` or `;`, or after struct. */
+static bool declared(const char *line, char *name, size_t size) {
+    if (*line == ' ' || *line == '\n' || *line == '}' || *line == '#' || *line == '/' || !*line) return false;
+    if (!strncmp(line, "__attribute__((visibility", 25) || !strncmp(line, "int ", 4) || strstr(line, "_text[]")) return false;
+    const char *end = line + strcspn(line, "\n"), *from = line;
+    if (!strncmp(line, "typedef", 7) && line[8] != 's') return false; /* the same type again is no error */
+    if (!strncmp(line, "struct ", 7)) {
+        from = line + 7;
+    } else {
+        const char *p = line;
+        /* the name before the parameters: skip attributes */
+        const char *attr;
+        while ((attr = strstr(p, "__attribute__((")) && attr < end) p = strstr(attr, "))") + 2;
+        const char *stop_at = p + strcspn(p, "(=;[{\n");
+        while (stop_at > p && stop_at[-1] == ' ') stop_at--;
+        from = stop_at;
+        while (from > p && (from[-1] == '_' || from[-1] == '$' || (from[-1] >= '0' && from[-1] <= '9') || (from[-1] >= 'a' && from[-1] <= 'z') ||
+                            (from[-1] >= 'A' && from[-1] <= 'Z')))
+            from--;
+    }
+    size_t n = strspn(from, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$");
+    if (!n || n >= size) return false;
+    snprintf(name, size, "%.*s", (int)n, from);
+    return true;
+}
+
+/* Sources in one file: the layouts once, and what each declares under names of its own. */
+static const char *join(Arena *a, Case *const *c, int n) {
+    StrBuf b;
+    sb_init(&b, a);
+    bool first = true;
+    for (int i = 0; i < n; i++) {
+        if (!c[i]->source) continue;
+        static const char last[] = "static __attribute__((unused)) i64 bytes_of";
+        const char *body = strstr(c[i]->source, last);
+        body = body ? strstr(body, "\n}\n") + 3 : c[i]->source;
+        if (first) sb_putn(&b, c[i]->source, (size_t)(body - c[i]->source));
+        first = false;
+        StrMap seen;
+        StrBuf undo;
+        char name[200];
+        sm_init(&seen, a);
+        sb_init(&undo, a);
+        for (const char *l = body; *l; l += strcspn(l, "\n"), l += *l == '\n') {
+            if (!declared(l, name, sizeof name) || sm_get(&seen, name)) continue;
+            sm_put(&seen, name, &seen);
+            sb_printf(&b, "#define %s %s__%d\n", name, name, i);
+            sb_printf(&undo, "#undef %s\n", name);
+        }
+        sb_printf(&b, "%s\n%s", body, undo.at ? undo.at : "");
+    }
+    return first ? NULL : b.at;
+}
+
+static void compile_some(Case *const *c, int n, int first, uint64_t *at, const uint64_t *seed) {
+    Fault fault = { 0 };
+    Arena arena;
+    Barrier barrier;
+    Runtime *rt = rt_new(&mlc_allocator_libc, NULL, NULL);
+    arena_init(&arena, NULL, &fault);
+    if (FAULT_TRY(&fault, barrier)) {
+        JitOptions o = { .cc = c[0]->cc, .opt = c[0]->opt, .isa = c[0]->isa, .no_cache = true };
+        o.native = !strcmp(c[0]->isa_name, "host");
+        JitTimes times;
+        const char *source = join(&arena, c, n);
+        void *handle = source ? jit_load(&arena, &o, source, true, &times) : NULL;
+        for (int i = 0; i < n; i++) {
+            char symbol[32];
+            snprintf(symbol, sizeof symbol, "kernel_%d", first + i);
+            if (at) *at = seed[i];
+            if (c[i]->source) run_kernel(c[i], handle, symbol, rt);
+        }
+        if (handle) jit_unload(handle);
+        FAULT_END(&fault, barrier);
+    } else if (n == 1) {
+        fail(c[0], fault.info.code == ERR_CC_FAILED ? "does not compile" : "not compiled", fault.info.message);
+    }
+    arena_free(&arena);
+    rt_unref(rt);
+    if (n == 1 || !fault.info.code) return;
+    for (int i = 0; i < n; i++) compile_some(c + i, 1, first + i, at, seed ? seed + i : NULL); /* which one was it? */
+}
+
+void case_compile(Case *const *c, int n, uint64_t *at, const uint64_t *seed) {
+    for (int i = 0; i < n; i++) {
+        char symbol[32];
+        snprintf(symbol, sizeof symbol, "kernel_%d", i);
+        case_print(c[i], symbol);
+    }
+    compile_some(c, n, 0, at, seed);
+}
+
+void case_run_public(Case *c) {
+    char what[64];
+    if (c->state != CASE_GOOD) return;
+    mlc_options o = { .cc = c->cc, .target = c->isa_name, .opt = c->opt, .no_cache = true };
+    mlc_error_info error = { 0 };
+    mlc_buffer *b[CASE_SLOTS];
+    for (int i = 0; i < c->n_slots; i++) b[i] = &c->slot[i].b;
+    mlc_module *m = mlc_compile(c->plan, c->n_out, c->out, &o, &error);
+    if (m) mlc_run(m, c->n_slots, b, 0, NULL, &error);
+    snprintf(what, sizeof what, "mlc_run, %s %s -O%d", c->cc, c->isa_name, c->opt);
+    if (error.code) stop(c, what, &error);
+    else compare(c, what);
+    restore(c);
+    mlc_module_free(m);
+}
+
+void case_close(Case *c) {
+    for (int i = 0; i < c->n_slots; i++) {
+        free(c->slot[i].memory);
+        free(c->slot[i].before);
+        mlc_buffer_free(&c->slot[i].expected);
+    }
+    mlc_ctx_free(c->ctx);
+    arena_free(&c->arena);
+}
+
+CaseState case_whole(Case *c, const char *text, bool compile) {
+    case_open(c, text);
+    case_lower(c);
+    case_interpret(c);
+    if (compile && c->state == CASE_GOOD) case_compile(&c, 1, NULL, NULL);
+    return c->state;
+}
