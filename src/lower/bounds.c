@@ -177,6 +177,31 @@ static Interval bounds_of(Build *b, const Facts *f, const Node *coord, const Nod
     return sim_bounds(b->ir, data.f, coord, why);
 }
 
+/* Does e mention a variable that ranges in the chain? */
+static bool uses_ranged(Build *b, const Facts *f, const Node *e) {
+    for (; f && f != b->base; f = f->up)
+        if (f->var && ir_uses(b->arena, e, f->var)) return true;
+    return false;
+}
+
+/* What a predicate p <= q says of the coordinate as a whole: where q - p less (or plus) it is free of loops,
+ * as for x - k where k <= x, whose variables taken one by one would forget each other. */
+static Interval related(Build *b, const Facts *f, const StageNest *st, const Node *coord, Interval i) {
+    Conditions all = { 0 };
+    conditions(b, st, &all);
+    for (int k = 0; k < all.n; k++) {
+        const Node *c = all.at[k];
+        if ((c->op != OP_LE && c->op != OP_LT) || c->kid[0]->type != MLC_INDEX) continue;
+        const Node *room = ir_sub(b->ir, c->kid[1], c->kid[0]); /* not negative */
+        if (c->op == OP_LT) room = ir_sub(b->ir, room, ir_idx(b->ir, 1));
+        const Node *above = sim_simplify(b->ir, b->base, ir_sub(b->ir, coord, room));
+        const Node *below = sim_simplify(b->ir, b->base, ir_add(b->ir, coord, room));
+        if (!uses_ranged(b, f, above)) i.lo = i.lo ? sim_simplify(b->ir, b->base, ir_max(b->ir, i.lo, above)) : above;
+        if (!uses_ranged(b, f, below)) i.hi = i.hi ? sim_simplify(b->ir, b->base, ir_min(b->ir, i.hi, below)) : below;
+    }
+    return i;
+}
+
 /* A coordinate, unless it was met in that dimension. */
 static void add_coord(Build *b, const Facts *f, const StageNest *st, const Node *access, int d, PtrMap *seen,
                       Interval *box) {
@@ -184,6 +209,7 @@ static void add_coord(Build *b, const Facts *f, const StageNest *st, const Node 
     if (pm_has(seen, coord)) return;
     pm_put(seen, coord, (void *)(uintptr_t)coord);
     Interval i = bounds_of(b, f, coord, &why);
+    if (st->n_where) i = related(b, f, st, coord, i);
     if (!i.lo || !i.hi) unbounded(b, ERR_UNBOUNDED, st, access->u.func, d, coord, why);
     *box = box->lo ? low_union(b, b->base, *box, i) : i;
 }
