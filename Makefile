@@ -92,7 +92,7 @@ test: $(BUILD)/mlc_tests $(BUILD)/mlc
 	$(Q)MLC=$(BUILD)/mlc MLC_BUILD=$(BUILD) MLC_CACHE=$(BUILD)/cache $(TEST_ENV) $(TEST_WRAP) $(BUILD)/mlc_tests $(SUITE)
 
 # Generated code is compiled with the same sanitizers: MLC_CFLAGS reaches the run-time compiler.
-SAN_ENV = ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
+SAN_ENV = ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 check-asan:
 	$(Q)$(MAKE) test BUILD=$(BUILD)/asan CFLAGS="-O1 -g" EXTRA="-fsanitize=address,undefined \
 	    -fno-sanitize-recover=all -fno-omit-frame-pointer" TEST_DEPS= CK_FORK=no \
