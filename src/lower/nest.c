@@ -167,7 +167,8 @@ static void find_extents(Nesting *n) {
         if (s->kind == SPLIT_FUSE) { /* an empty piece makes the whole empty, also where both are negative */
             n->before[i][0] = not_negative(n, find(n, s->inner)->extent);
             n->before[i][1] = not_negative(n, find(n, s->outer)->extent);
-            int64_t most = find(n, s->inner)->most * find(n, s->outer)->most;
+            int64_t most;
+            if (__builtin_mul_overflow(find(n, s->inner)->most, find(n, s->outer)->most, &most)) most = 0; /* unknown */
             Piece *fused = find(n, s->old);
             fused->extent = simple(n, ir_mul(I(n), n->before[i][1], n->before[i][0]));
             fused->most = most;
@@ -178,7 +179,7 @@ static void find_extents(Nesting *n) {
         n->before[i][0] = extent;
         n->tail[i] = choose_tail(n, i, extent);
         find(n, s->outer)->extent = outer;
-        find(n, s->outer)->most = (most + s->factor - 1) / s->factor;
+        find(n, s->outer)->most = most > 0 ? (most - 1) / s->factor + 1 : 0;
         find(n, s->inner)->extent = ir_idx(I(n), s->factor);
         find(n, s->inner)->most = s->factor;
     }
