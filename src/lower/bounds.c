@@ -220,11 +220,21 @@ static const Read *find_read(const StageNest *st, const Func *f) {
     return NULL;
 }
 
+/* A stage over a domain that is empty by its constants reads nothing. */
+static bool reads_nothing(const StageNest *st) {
+    const Def *def = st->sched->def;
+    int64_t n;
+    for (int i = 0; def->rdom && i < def->rdom->n; i++)
+        if (ir_is_int(def->rdom->extent[i], &n) && n <= 0) return true;
+    return false;
+}
+
 void low_required(Build *b, Func *f, const Scope *at, Interval *box) {
     UseList *uses = pm_get(&b->uses, f);
     for (int d = 0; d < f->rank; d++) box[d] = (Interval){ NULL, NULL };
     for (int u = 0; uses && u < uses->n; u++) {
         const StageNest *st = uses->at[u];
+        if (f->is_input && reads_nothing(st)) continue;
         const Facts *facts = data_facts(b, with_where(b, st, low_facts(b, at, st->leaf)), st);
         const Read *read = find_read(st, f);
         PtrMap seen[MAX_RANK];
