@@ -247,7 +247,6 @@ RULE(require_fires_for_needed_points)
 RULE(undef_keeps_the_buffers_content)
 RULE(random_ignores_plans)
 RULE(boundaries)
-RULE(extent_0_computes_nothing)
 RULE(extern_functions)
 RULE(automatic_tails_never_fail)
 RULE(explicit_tails)
@@ -271,7 +270,6 @@ Suite *contract_plans_suite(void) {
     tcase_add_test(t, undef_keeps_the_buffers_content);
     tcase_add_test(t, random_ignores_plans);
     tcase_add_test(t, boundaries);
-    tcase_add_test(t, extent_0_computes_nothing);
     tcase_add_test(t, extern_functions);
     tcase_add_test(t, automatic_tails_never_fail);
     tcase_add_test(t, explicit_tails);
