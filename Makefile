@@ -4,7 +4,7 @@
 #   make test           every test; the last line is the verdict.  SUITE="value pool" runs some
 #   make demo           the apps on a photo (PHOTO=mine.png)
 #   make check-asan | check-tsan | check-valgrind | check-hard | check-long
-#   make fuzz-schedules N=3000 SEED=s | fuzz-readers | mutations | bench BENCH=prefix
+#   make fuzz-schedules N=3000 SEED=s | fuzz-parse fuzz-png fuzz-npy TIME=60 | mutations | bench BENCH=prefix
 #   make lint | format | tidy | loc | install | uninstall | clean
 # V=1 shows commands; BUILD=dir builds elsewhere; EXTRA=flags adds to the compiler's flags.
 # What a folder builds beyond the library is in its own *.mk.
@@ -112,16 +112,6 @@ check-hard:
 check-long: $(BUILD)/mlc_tests
 	$(Q)MLC_LONG=1 CK_DEFAULT_TIMEOUT=0 $(BUILD)/mlc_tests $(SUITE)
 
-# libFuzzer on what reads files: `make fuzz-readers SECONDS=600`.
-SECONDS_A_READER = $(or $(SECONDS),60)
-fuzz-readers:
-	$(Q)$(MAKE) --no-print-directory fuzz-reader-png fuzz-reader-npy BUILD=$(BUILD)/fuzz CC=clang CFLAGS="-O1 -g" \
-	    EXTRA="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
-fuzz-reader-%: fuzz/%.c tools/png.c tools/npy.c tools/array.c $(BUILD)/libmlc_all.a
-	$(Q)$(CC) $(ALL_CFLAGS) -Itools -fsanitize=fuzzer $^ -o $(BUILD)/reader_$* -lpng -lz $(LIBS)
-	$(Q)mkdir -p $(BUILD)/corpus_$* && $(BUILD)/reader_$* -max_total_time=$(SECONDS_A_READER) -rss_limit_mb=4096 \
-	    -malloc_limit_mb=4096 $(BUILD)/corpus_$*
-
 # ---- order ----
 
 lint: $(BUILD)/libmlc.so
@@ -166,5 +156,5 @@ clean:
 -include $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
 
 .PHONY: all test demo check-asan check-tsan check-valgrind check-hard check-long fuzz-schedules mutations \
-        bench lint fuzz-readers format tidy loc install uninstall clean
+        bench lint format tidy loc install uninstall clean
 .SECONDARY:
