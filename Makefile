@@ -118,6 +118,7 @@ lint: $(BUILD)/libmlc.so
 	$(Q)awk -f tools/check-layers.awk $(SRC) $(wildcard src/*/*.h) $(CLI_SRC) $(wildcard apps/*.[ch] apps/*/*.[ch] tutorials/*.c)
 	$(Q)sh tools/check-symbols.sh $(BUILD)/libmlc.so
 	$(Q)sh tools/check-source.sh "$(CC)" "$(ALL_CFLAGS)"
+	$(Q)sh tools/check-semantics.sh
 	$(Q)sh tools/check-errors.sh
 	@echo "lint: clean"
 

@@ -1,10 +1,15 @@
 #!/bin/sh
 # check-semantics.sh - every rule of docs/semantics.md names tests, and every test that it names exists.
-# A rule is a list item that starts with bold text; its tests follow "Test:" as `names`.
+# A rule is a list item that starts with bold text; its tests follow "Test:" as `names`, and are START_TEST(name)
+# or RULE(name) of tests/*/*.c.  A list item without bold text would be a rule without a name, and is refused.
 cd "$(dirname "$0")/.." || exit 2
 cat tests/*/*.c | awk '
     FNR == NR {
-        if (match($0, /START_TEST\([A-Za-z0-9_]+\)/)) known[substr($0, RSTART + 11, RLENGTH - 12)] = 1
+        if (match($0, /^(START_TEST|RULE)\([A-Za-z0-9_]+\)/)) {
+            name = substr($0, RSTART, RLENGTH - 1)
+            sub(/.*\(/, "", name)
+            known[name] = 1
+        }
         next
     }
     function finish(   n, i, part, found) {
@@ -21,6 +26,7 @@ cat tests/*/*.c | awk '
         }
         rule = ""
     }
+    /^- [^*]/ { print "docs/semantics.md:" FNR ": a rule without a bold name"; bad = 1 }
     /^- \*\*/ { finish(); rule = $0; text = ""; line = FNR }
     /^$|^#/ { finish() }
     rule != "" { text = text " " $0 }
