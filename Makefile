@@ -96,7 +96,7 @@ SAN_ENV = ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=
 check-asan:
 	$(Q)$(MAKE) test BUILD=$(BUILD)/asan CFLAGS="-O1 -g" EXTRA="-fsanitize=address,undefined \
 	    -fno-sanitize-recover=all -fno-omit-frame-pointer" TEST_DEPS= CK_FORK=no \
-	    TEST_ENV='$(SAN_ENV) CK_FORK=no MLC_CACHE=$(BUILD)/asan/cache MLC_CFLAGS="-fsanitize=address,undefined"'
+	    TEST_ENV='$(SAN_ENV) CK_FORK=no MLC_CACHE=$(BUILD)/asan/cache MLC_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all"'
 
 check-tsan:
 	$(Q)$(MAKE) test BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread" TEST_DEPS= \
