@@ -175,6 +175,45 @@ START_TEST(directories_that_cannot_be_used) {
 }
 END_TEST
 
+/* ---- planted faults, in generated code ---- */
+
+#ifdef __SANITIZE_ADDRESS__
+/* Memory one element shorter than its buffer says: the store that generated code makes there is caught. */
+static void store_past_the_end(const char *target, const char *said) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    MLC_VARS(ctx, x);
+    mlc_func f = mlc_func_new(ctx, "f");
+    mlc_def(mlc_at(f, x), mlc_i32(x));
+    mlc_schedule(f, mlc_vectorize(x, 8));
+    mlc_error_info e;
+    mlc_options o = { .target = target, .cc = "gcc", .cflags = "-fsanitize=address" };
+    mlc_module *m = mlc_compile(NULL, 1, &f, &o, &e);
+    if (!m || !freopen(said, "w", stderr)) _exit(0);
+    int32_t *out = malloc(1023 * sizeof *out);
+    mlc_run(m, 1, (mlc_buffer *[]){ mlc_wrap(out, 1024) }, 0, NULL, &e);
+    _exit(0); /* not caught */
+}
+
+START_TEST(a_planted_store_is_caught) {
+    open_cache();
+    static const char *const targets[] = { "plain", "host" };
+    for (int i = 0; i < 2; i++) {
+        char said[100], text[4000] = "";
+        snprintf(said, sizeof said, "%s/said", dir);
+        pid_t pid = fork();
+        if (!pid) store_past_the_end(targets[i], said);
+        ck_assert_int_ne(wait_for(pid), 0);
+        FILE *file = fopen(said, "r");
+        ck_assert_ptr_nonnull(file);
+        text[fread(text, 1, sizeof text - 1, file)] = 0;
+        fclose(file);
+        ck_assert_msg(strstr(text, "AddressSanitizer") && strstr(text, "WRITE of size") && strstr(text, "mlc_kernel"), "%s", text);
+    }
+    close_cache();
+}
+END_TEST
+#endif
+
 /* ---- threads ---- */
 
 typedef struct {
@@ -239,6 +278,9 @@ Suite *processes_suite(void) {
     tcase_add_test(t, processes_at_once);
     tcase_add_test(t, damaged_files);
     tcase_add_test(t, directories_that_cannot_be_used);
+#ifdef __SANITIZE_ADDRESS__
+    tcase_add_test(t, a_planted_store_is_caught);
+#endif
     tcase_add_test(t, threads_share_a_context_and_a_module);
     suite_add_tcase(s, t);
     return s;
