@@ -142,6 +142,8 @@ int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const
 const Node *alg_reduce(mlc_ctx *ctx, mlc_reduction kind, RDom *r, const Node *e, mlc_loc loc);
 /* Logs what in a new definition is legal but probably not meant (warn.c). */
 void alg_warn(const Func *f, const Def *def, const Place *place);
+/* One line to the context's log hook, if it has one. */
+void alg_warning(mlc_ctx *ctx, ErrCode row, const Place *place, ...);
 /* An as-written expression with variables (Sym -> Node) replaced: no folding. */
 const Node *alg_replace(Interner *I, const Node *written, const PtrMap *sym_to_node);
 /* An mlc_expr as a node of ctx; *literal: it takes its neighbour's type. */

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-static void warn(mlc_ctx *ctx, ErrCode row, const Place *place, ...) {
+void alg_warning(mlc_ctx *ctx, ErrCode row, const Place *place, ...) {
+    if (!ctx->log) return;
     Fault line = { 0 };
     va_list ap;
     va_start(ap, place);
@@ -28,7 +29,7 @@ static void look(void *user, const Node *e) {
     const Look *l = user;
     if (e->op != OP_DIV || !ty_is_float((mlc_type)e->type) || e->kid[1]->op != OP_CONST) return;
     double c = e->kid[1]->u.f;
-    if (!has_exact_inverse((mlc_type)e->type, c)) warn(l->ctx, ERR_WARN_DIVIDE, l->place, c, c);
+    if (!has_exact_inverse((mlc_type)e->type, c)) alg_warning(l->ctx, ERR_WARN_DIVIDE, l->place, c, c);
 }
 
 void alg_warn(const Func *f, const Def *def, const Place *place) {
@@ -36,7 +37,7 @@ void alg_warn(const Func *f, const Def *def, const Place *place) {
     if (!ctx->log) return;
     for (int i = 0; i < def->n; i++) {
         bool sums = def->rdom && (def->op == DEF_ADD || def->op == DEF_SUB || def->op == DEF_MUL);
-        if (sums && ty_is_half(f->type[i])) warn(ctx, ERR_WARN_HALF_SUM, place, f->name, mlc_type_name(f->type[i]));
+        if (sums && ty_is_half(f->type[i])) alg_warning(ctx, ERR_WARN_HALF_SUM, place, f->name, mlc_type_name(f->type[i]));
         ir_visit(&ctx->arena, def->rhs[i], look, &(Look){ ctx, place });
     }
 }

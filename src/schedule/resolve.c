@@ -121,6 +121,16 @@ static void fill_defaults(Resolve *r, FuncSched *fs) {
     }
 }
 
+/* A schedule does not reach a Func's updates: the trap of those who meet them first. */
+static void warn_updates(Resolve *r, const FuncSched *fs) {
+    bool touched = false;
+    for (int i = 0; i < fs->stage.n; i++) touched |= fs->stage.at[i].touched;
+    for (int i = 1; touched && i < fs->stage.n; i++)
+        if (!fs->stage.at[i].touched)
+            alg_warning(fs->func->ctx, ERR_WARN_UPDATE, &(Place){ .loc = fs->stage.at[i].def->loc }, fs->func->name,
+                        sch_stage_name(r->arena, fs->func, i));
+}
+
 /* The consumer of a level must have the loop, in the stage asked for or in any. */
 static void check_level(Resolve *r, const Level *at) {
     if (at->kind != AT_LOOP || !at->func) return;
@@ -157,6 +167,7 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
         if (!fs) continue;
         check_level(&r, &fs->compute);
         check_level(&r, &fs->store);
+        warn_updates(&r, fs);
     }
     return s;
 }
