@@ -25,7 +25,7 @@ typedef enum {
     MLC_SPLIT, MLC_FUSE, MLC_TILE, MLC_REORDER,
     MLC_SERIAL, MLC_PARALLEL, MLC_VECTORIZE, MLC_UNROLL,
     MLC_COMPUTE_ROOT, MLC_COMPUTE_AT, MLC_COMPUTE_INLINE, MLC_STORE_ROOT, MLC_STORE_AT,
-    MLC_BOUND, MLC_ESTIMATE,
+    MLC_BOUND, MLC_ESTIMATE, MLC_UNSCHEDULED,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -68,6 +68,8 @@ typedef struct mlc_plan mlc_plan;
 /* bound(v, min, extent), estimate(v, min, extent): of a dimension. */
 #define mlc_bound(v_, min_, extent_) mlc_box_of(MLC_BOUND, v_, min_, extent_, MLC_HERE)
 #define mlc_estimate(v_, min_, extent_) mlc_box_of(MLC_ESTIMATE, v_, min_, extent_, MLC_HERE)
+/* unscheduled(): this stage is meant to run as written; its Func's other schedules warn of it no more. */
+#define mlc_unscheduled() mlc_place_of(MLC_UNSCHEDULED, MLC_HERE)
 
 /* ---- plans ---- */
 

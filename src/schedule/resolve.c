@@ -84,6 +84,7 @@ static void apply_line(Resolve *r, const PlanLine *line) {
         break;
     case MLC_BOUND: apply_bound(r, fs, line); break;
     case MLC_ESTIMATE: break; /* for tuners alone */
+    case MLC_UNSCHEDULED: fs->stage.at[line->stage].touched = true; break;
     default: sch_loop_directive(r, &fs->stage.at[line->stage], line); break;
     }
 }

@@ -17,6 +17,7 @@ static const struct {
     { "", "", "" },
     { "c: vectorize(x, 8)", "text:3: warning: c has a schedule but its update c.u0 has none and runs as written; schedule it too, or say unscheduled()", "" },
     { "c: vectorize(x, 8); c.u0: split(x, xo, xi, 4)", "", "" },
+    { "c: vectorize(x, 8); c.u0: unscheduled()", "", "" },
 };
 
 START_TEST(update_left_out) {
