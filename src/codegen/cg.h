@@ -119,6 +119,7 @@ Text scalar_op(Gen *G, const Node *e, const Text *kid);    /* one operator on sc
 Text infix(Gen *G, Text a, const char *sign, Text b, int prec);
 /* Elements `index` to index + lanes - 1 of a memory, as an lvalue; `type` is that of one element. */
 const char *mem_ref(Gen *G, Env *v, const Storage *s, int elem, const Node *index, int lanes);
+const char *mem_address(Gen *G, Env *v, const Storage *s, int elem, const Node *index);
 void count_uses_below(Gen *G, PtrMap *uses, const Node *e);
 bool const_bounds(Gen *G, const Node *e, int64_t *lo, int64_t *hi);
 typedef struct {

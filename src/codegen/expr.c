@@ -237,6 +237,14 @@ const char *mem_ref(Gen *G, Env *v, const Storage *s, int elem, const Node *inde
     return fmt(G, "*(%s%s *)&%s", s->is_input ? "const " : "", type, at);
 }
 
+/* Where masked and gathered accesses begin, which may lie past the end where no lane is active: a sum, since
+ * C gives an array's elements no address there.  What has an address stays an array. */
+const char *mem_address(Gen *G, Env *v, const Storage *s, int elem, const Node *index) {
+    Promoted *p = pm_get(&G->promoted, &s->type[elem]);
+    if (p) p->fails = true;
+    return fmt(G, "%s + (%s)", in_scope(G, &s->type[elem]), index_expr(G, v, index));
+}
+
 static Text extern_call(Gen *G, const Node *e, const Text *k) {
     StrBuf args;
     sb_init(&args, G->arena);

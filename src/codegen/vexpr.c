@@ -227,7 +227,7 @@ static Text reversed(Slice *s, const Node *e) {
 static Text masked_load(Slice *s, const Node *e) {
     Gen *G = s->G;
     mlc_type t = type_of(e) == MLC_BOOL ? MLC_U8 : ty_is_half(type_of(e)) ? MLC_U16 : type_of(e);
-    Text k[2] = { atom(fmt(G, "&%s", mem_ref(G, s->env, e->u.storage, e->aux, index_at(s, e->kid[0]), 1))),
+    Text k[2] = { atom(mem_address(G, s->env, e->u.storage, e->aux, index_at(s, e->kid[0]))),
                   slice_mask(s, G->vec->mask, ty_bytes(t)) };
     return call_text(s, helper(G, "load", t, s->w), k, 2);
 }
@@ -274,7 +274,7 @@ static bool gathered(Slice *s, const Node *e, Text *out) {
     if (size < 4 || G->o->isa < ISA_AVX2 || size * s->w < 16 || ty_is_half(type_of(e))) return false;
     const Node *base = ir_idx(G->ir, 0), *index = gather_index(s, e->kid[0], t, &base);
     if (!index || !lanes_of(G, index).varies) return false;
-    Text k[2] = { atom(fmt(G, "&%s", mem_ref(G, s->env, e->u.storage, e->aux, legal(G, base), 1))), slice_value(s, index) };
+    Text k[2] = { atom(mem_address(G, s->env, e->u.storage, e->aux, legal(G, base))), slice_value(s, index) };
     *out = named(s, vt(s, type_of(e)), call_text(s, helper(G, "gather", type_of(e), s->w), k, 2));
     return true;
 }
@@ -647,7 +647,7 @@ void slice_store(Slice *s, const Storage *t, int elem, const Node *index, Text v
             line(G, "%s = %s;", mem_ref(G, s->env, t, elem, index_at(s, index), s->w), v.s);
             return;
         }
-        Text k[3] = { atom(fmt(G, "&%s", mem_ref(G, s->env, t, elem, index_at(s, index), 1))), v,
+        Text k[3] = { atom(mem_address(G, s->env, t, elem, index_at(s, index))), v,
                       slice_mask(s, mask, ty_bytes(type)) };
         line(G, "%s;", call_text(s, helper(G, "store", type, s->w), k, 3).s);
         return;
