@@ -24,6 +24,10 @@ void alg_text_statements(TextParser *t); /* up to the end of the text */
 const char *const *alg_known_names(mlc_ctx *ctx, int *n);
 
 /* The program of these outputs, with further Funcs (that plans name) and what they need. */
-void alg_print_with(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n, Func *const *more, int n_more);
+typedef struct {
+    VEC(Func *) funcs;
+    VEC(const RDom *) rdoms;
+} AlsoPrint;
+void alg_print_with(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n, const AlsoPrint *also);
 
 #endif

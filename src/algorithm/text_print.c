@@ -151,13 +151,15 @@ static void print_rdom(StrBuf *out, const RDom *r) {
     sb_puts(out, ";\n");
 }
 
+static void print_rdom_once(Survey *s, const RDom *r) {
+    if (!r || pm_has(&s->printed, r)) return;
+    print_rdom(s->out, r);
+    pm_put(&s->printed, r, s);
+}
+
 static void print_func(Survey *s, const Func *f) {
     for (int i = 0; i < f->def.n; i++) {
-        const RDom *r = f->def.at[i]->rdom;
-        if (r && !pm_has(&s->printed, r)) {
-            print_rdom(s->out, r);
-            pm_put(&s->printed, r, s);
-        }
+        print_rdom_once(s, f->def.at[i]->rdom);
         if (i == 0 && f->implicit) continue; /* its update makes it again */
         alg_print_def(s->out, f, i);
         sb_puts(s->out, ";\n");
@@ -177,7 +179,7 @@ static void print_dims(StrBuf *out, const Func *f) {
     }
 }
 
-void alg_print_with(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n, Func *const *more, int n_more) {
+void alg_print_with(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n, const AlsoPrint *also) {
     Survey s = { .a = out->arena, .out = out };
     pm_init(&s.seen, out->arena);
     pm_init(&s.printed, out->arena);
@@ -187,18 +189,25 @@ void alg_print_with(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n, Func
         if (!outputs[i]->is_input && !outputs[i]->def.n) fault_raise(out->arena->fault, ERR_FUNC_UNDEFINED, &place, outputs[i]->name);
     }
     order(&s, outputs, n);
-    order(&s, more, n_more);
+    order(&s, also->funcs.at, also->funcs.n);
+    for (int i = 0; i < also->rdoms.n; i++) {
+        s.reads.n = 0;
+        look_rdom(&s, also->rdoms.at[i]);
+        Func *const *reads = arena_copy(out->arena, s.reads.at, sizeof *s.reads.at * (size_t)s.reads.n);
+        order(&s, reads, s.reads.n);
+    }
     sb_puts(out, "mlc 1\n");
     for (int i = 0; i < ctx->funcs.n; i++) /* in order of creation, which numbers the slots */
         if (ctx->funcs.at[i]->is_input && pm_has(&s.seen, ctx->funcs.at[i])) print_input(out, ctx->funcs.at[i]);
     for (int i = 0; i < ctx->params.n; i++) print_param(out, ctx->params.at[i]);
     for (int i = 0; i < s.externs.n; i++) print_extern(out, s.externs.at[i]);
     for (int i = 0; i < s.funcs.n; i++) print_func(&s, s.funcs.at[i]);
+    for (int i = 0; i < also->rdoms.n; i++) print_rdom_once(&s, also->rdoms.at[i]);
     for (int i = 0; i < s.funcs.n; i++) print_dims(out, s.funcs.at[i]);
     for (int i = 0; i < n; i++) sb_printf(out, "%s%s", i ? ", " : "output ", outputs[i]->name);
     sb_puts(out, n ? ";\n" : "");
 }
 
 void alg_print_program(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n) {
-    alg_print_with(out, ctx, outputs, n, NULL, 0);
+    alg_print_with(out, ctx, outputs, n, &(AlsoPrint){ 0 });
 }

@@ -95,12 +95,16 @@ static void print_plan(StrBuf *out, const mlc_plan *plan, int i) {
     sb_puts(out, "}\n");
 }
 
-/* A plan may name Funcs that the outputs do not need: they are printed too, so that it reads back. */
-static void add_scheduled(Arena *a, FuncList *list, const mlc_plan *plan) {
+/* A plan may name Funcs and RVars that the outputs do not need: they are printed too, so that it reads back. */
+static void add_scheduled(Arena *a, AlsoPrint *also, const mlc_plan *plan) {
     for (int i = 0; i < plan->line.n; i++) {
         Func *f[2] = { plan->line.at[i].func, plan->line.at[i].d.at.f };
         for (int k = 0; k < 2; k++)
-            if (f[k] && !f[k]->poison && (f[k]->is_input || f[k]->def.n)) VEC_PUSH(a, list, f[k]);
+            if (f[k] && !f[k]->poison && (f[k]->is_input || f[k]->def.n)) VEC_PUSH(a, &also->funcs, f[k]);
+        for (int k = 0; k < 8; k++) {
+            const Sym *s = plan->line.at[i].d.v[k].sym;
+            if (s && s->kind == SYM_RVAR) VEC_PUSH(a, &also->rdoms, s->rdom);
+        }
     }
 }
 
@@ -116,10 +120,10 @@ const char *mlc_program_print(mlc_ctx *ctx, int n_outputs, const mlc_func *outpu
         if (!f[i]) fault_raise(&ctx->fault, ERR_PLAN_NO_FUNC, NULL);
         if (f[i]->ctx != ctx) fault_raise(&ctx->fault, ERR_CONTEXTS_MIX, NULL);
     }
-    FuncList more = { 0 };
+    AlsoPrint more = { 0 };
     for (int i = 0; plans && i < n_plans; i++)
         if (plans[i]) add_scheduled(&ctx->arena, &more, plans[i]);
-    alg_print_with(&out, ctx, f, n_outputs, more.at, more.n);
+    alg_print_with(&out, ctx, f, n_outputs, &more);
     for (int i = 0; plans && i < n_plans; i++)
         if (plans[i]) print_plan(&out, plans[i], i);
     FAULT_END(&ctx->fault, b);

@@ -553,6 +553,26 @@ START_TEST(wide_texts) {
 }
 END_TEST
 
+/* A plan may name RVars that no output needs: they are printed with what their bounds read. */
+START_TEST(plans_name_rvars_of_their_own) {
+    static const char text[] = "mlc 1\ninput in: u8[1];\nrdom k(0, 3; -1, in.extent.0) where k.x < k.y;\nh(x) = 0;\noutput h;\n"
+                               "plan p {\n    h.u0: fuse(k.x, k.y, q);\n}\n";
+    const char *one = text, *two = NULL;
+    mlc_ctx *ctx[2];
+    for (int i = 0; i < 2; i++, one = two) {
+        ctx[i] = mlc_ctx_new();
+        mlc_program *p = mlc_program_parse(ctx[i], one, NULL);
+        ck_assert_msg(p != NULL, "%s", mlc_error(ctx[i]));
+        mlc_func h = mlc_program_output(p, 0);
+        two = mlc_program_print(ctx[i], 1, &h, 1, (mlc_plan *[]){ mlc_program_plan(p, 0) });
+        ck_assert_ptr_nonnull(two);
+        if (i) ck_assert_str_eq(one, two);
+    }
+    mlc_ctx_free(ctx[0]);
+    mlc_ctx_free(ctx[1]);
+}
+END_TEST
+
 Suite *hostile_suite(void) {
     Suite *s = suite_create("hostile");
     TCase *t = tcase_create("hostile");
@@ -570,6 +590,7 @@ Suite *hostile_suite(void) {
     tcase_add_test(t, many_funcs);
     tcase_add_test(t, deep_texts);
     tcase_add_test(t, wide_texts);
+    tcase_add_test(t, plans_name_rvars_of_their_own);
     suite_add_tcase(s, t);
     return s;
 }

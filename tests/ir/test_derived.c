@@ -34,7 +34,7 @@ static Wide floor_half(Wide v) {
 
 /* v / 2^n, halves up, n > 0; v * 2^-n otherwise. */
 static Wide round_shift(Wide v, Wide n) {
-    if (n <= 0) return n < -64 ? 0 : v << (int)-n;
+    if (n <= 0) return n < -64 ? 0 : v * ((Wide)1 << (int)-n);
     return n > 120 ? 0 : (v + ((Wide)1 << ((int)n - 1))) >> (int)n;
 }
 
