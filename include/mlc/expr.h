@@ -195,6 +195,7 @@ MLC_API mlc_type mlc_expr_type(mlc_expr e);
 #define mlc_mux(...) MLC_OPN(MUX, __VA_ARGS__)       /* which, v0, v1, ...; the last one when out of range */
 #define mlc_clamp(x, lo, hi) MLC_OP3(CLAMP, x, lo, hi)
 #define mlc_lerp(a, b, w) MLC_OP3(LERP, a, b, w)
+#define mlc_smoothstep(lo, hi, x) MLC_OP3(SMOOTHSTEP, lo, hi, x)
 #define mlc_min_num(a, b) MLC_OP2(MIN_NUM, a, b) /* numbers win over NaN */
 #define mlc_max_num(a, b) MLC_OP2(MAX_NUM, a, b)
 #define mlc_is_nan(a) MLC_OP1(IS_NAN, a)
