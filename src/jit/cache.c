@@ -186,7 +186,7 @@ static void trim(Arena *a, const char *dir) {
             if (now - st.st_mtime > STALE_SECONDS) unlinkat(dirfd(d), e->d_name, 0);
             continue;
         }
-        snprintf(x.name, sizeof x.name, "%s", e->d_name);
+        snprintf(x.name, sizeof x.name, "%.63s", e->d_name); /* is_ours: it is no longer */
         x.size = st.st_size;
         x.used = st.st_mtim;
         total += st.st_size;

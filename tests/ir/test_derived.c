@@ -141,10 +141,10 @@ END_TEST
 /* The product shifted in twice the width by any count, then saturated; for 64 bits the reference has
  * 128 bits, of which a shift to the left loses as the operator's does. */
 static Wide mul_shr(const Kind *k, bool rounds, Wide a, Wide b, Wide c) {
-    Wide p = a * b, bias = 0;
+    __extension__ typedef unsigned __int128 UWide;
+    Wide p = (Wide)((UWide)a * (UWide)b), bias = 0;
     int width = 2 * k->bits;
     bool is_signed = k->lo < 0;
-    __extension__ typedef unsigned __int128 UWide;
     int last = c - 1 < 127 ? (int)c - 1 : 127; /* the last bit shifted out, a copy of the sign beyond the product */
     if (rounds && c > width) bias = is_signed && p < 0;
     else if (rounds && c > 0) bias = is_signed ? p >> last & 1 : (Wide)((UWide)p >> last & 1);
@@ -152,7 +152,7 @@ static Wide mul_shr(const Kind *k, bool rounds, Wide a, Wide b, Wide c) {
     if (c >= width) r = is_signed && p < 0 ? -1 : 0;
     else if (c >= 0) r = is_signed ? p >> (int)c : (Wide)((UWide)p >> (int)c);
     else r = c <= -width ? 0 : (Wide)((UWide)p << (int)-c);
-    r += bias;
+    r = (Wide)((UWide)r + (UWide)bias);
     if (width < 128) { /* wrapped to twice the width */
         UWide m = (UWide)r << (128 - width);
         r = is_signed ? (Wide)m >> (128 - width) : (Wide)(m >> (128 - width));
