@@ -63,7 +63,8 @@ const App matmul_app = {
         { "registers", SIZES "out: tile(x, y, xo, yo, xi, yi, 32, 8), reorder(xi, yi, yo, xo),"
                        "     vectorize(xi, 16), unroll(xi), unroll(yi), parallel(xo);"
                        "product: compute_at(out, yo), vectorize(x, 16), unroll(x), unroll(y);"
-                       "product.u0: reorder(x, y, k), vectorize(x, 16), unroll(x), unroll(y);"
+                       "product.u0: split(k, ko, ki, 2), reorder(x, y, ki, ko), vectorize(x, 16), unroll(x), unroll(y),"
+                       "            unroll(ki);"
                        "panel: compute_at(out, xo), vectorize(x, 16), unroll(x)" },
     },
 };
