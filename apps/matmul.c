@@ -1,6 +1,6 @@
 /* matmul.c - the product of two f32 matrices, out = left * right, row-major: dimension 0 is the column.
  *
- * The naive three lines become a register-tiled kernel by directives: a tile of 8 rows by 32 columns
+ * The naive three lines become a register-tiled kernel by directives: a tile of 6 rows by 64 columns
  * lives in registers over the whole reduction, and the panel of `right` that a block of columns reads is
  * packed once into consecutive memory. */
 #include "app.h"
@@ -8,7 +8,7 @@
 
 /* The sizes are part of the plan: what is known when it is compiled can live in registers. */
 #ifdef APP_SMALL
-#define COLUMNS 96
+#define COLUMNS 128
 #define ROWS 40
 #define DEPTH 29
 #else
@@ -60,11 +60,10 @@ const App matmul_app = {
         { "unscheduled", "product: compute_at(out, x)" },
         { "vectors", "product: compute_root(), vectorize(x, 16), parallel(y);"
                      "product.u0: reorder(x, k, y), vectorize(x, 16), parallel(y)" },
-        { "registers", SIZES "out: tile(x, y, xo, yo, xi, yi, 32, 8), reorder(xi, yi, yo, xo),"
+        { "registers", SIZES "out: split(x, xo, xi, 64), split(y, yo, yi, 6, .tail = shift), reorder(xi, yi, yo, xo),"
                        "     vectorize(xi, 16), unroll(xi), unroll(yi), parallel(xo);"
                        "product: compute_at(out, yo), vectorize(x, 16), unroll(x), unroll(y);"
-                       "product.u0: split(k, ko, ki, 2), reorder(x, y, ki, ko), vectorize(x, 16), unroll(x), unroll(y),"
-                       "            unroll(ki);"
+                       "product.u0: reorder(x, y, k), vectorize(x, 16), unroll(x), unroll(y);"
                        "panel: compute_at(out, xo), vectorize(x, 16), unroll(x)" },
     },
 };
