@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 1 << 21 };
+enum { MOST_ELEMENTS = 1 << 21, LARGE_SOURCE = 48 << 10, LARGE_ONE_IN = 8 };
 
 static void fail(Case *c, const char *what, const char *detail) {
     if (c->state == CASE_FAILED) return;
@@ -227,7 +227,8 @@ static void add_buffer(Case *c, const Func *f, int element, const int64_t *min, 
     s->before = malloc(s->bytes);
     memcpy(s->before, s->memory, s->bytes);
     int64_t m[MAX_RANK], e[MAX_RANK];
-    for (int d = 0; d < f->rank; d++) m[d] = min[d] - (wide ? 16 : 0), e[d] = extent[d] + (wide ? 32 : 0);
+    int more = !wide ? 0 : f->rank > 2 ? 20 : 80;
+    for (int d = 0; d < f->rank; d++) m[d] = min[d] - more, e[d] = extent[d] + 2 * more;
     s->expected = dense(t, f->rank, m, e);
     s->output = !f->is_input;
     fill(c, f, &s->expected, c->n_slots);
@@ -383,9 +384,9 @@ void case_interpret(Case *c) {
         what = "oracle";
         if (n) alg_interpret(&c->arena, out, expected, n);
         FAULT_END(&c->fault, barrier);
-    } else if (c->fault.info.code == ERR_UNBOUNDED) {
-        c->state = CASE_LATE;
-        c->code = ERR_UNBOUNDED;
+    } else if (c->fault.info.code == ERR_UNBOUNDED || c->fault.info.code == ERR_INTERP_READ) {
+        c->state = CASE_LATE; /* too large for this test, the second for the oracle's wider reading */
+        c->code = c->fault.info.code;
         return;
     } else {
         fail(c, what, c->fault.info.message);
@@ -404,7 +405,9 @@ void case_print(Case *c, const char *symbol) {
         StrBuf b;
         sb_init(&b, &c->arena);
         cg_cpu(&b, c->program, &(CgOptions){ .isa = c->isa, .is_gcc = !strcmp(c->cc, "gcc"), .symbol = arena_str(&c->arena, symbol) });
-        c->source = b.at;
+        /* compilers take as long for the largest tenth as for all others: few of these are compiled */
+        bool skip = c->bulk && b.n > LARGE_SOURCE && c->data % LARGE_ONE_IN;
+        c->source = skip ? NULL : b.at;
         FAULT_END(&c->fault, barrier);
     } else {
         fail(c, "code generator", c->fault.info.message);
@@ -549,6 +552,7 @@ static void compile_some(Case *const *c, int n, int first, uint64_t *at, const u
 void case_compile(Case *const *c, int n, uint64_t *at, const uint64_t *seed) {
     for (int i = 0; i < n; i++) {
         char symbol[32];
+        c[i]->bulk = at != NULL;
         snprintf(symbol, sizeof symbol, "kernel_%d", i);
         case_print(c[i], symbol);
     }

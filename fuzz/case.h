@@ -53,7 +53,8 @@ typedef struct {
     int opt;
     uint64_t data;
     long layout;
-    const char *source;
+    const char *source; /* C; NULL: none, or too large to compile in bulk */
+    bool bulk;
 } Case;
 
 /* Reads the text and whatever its header says; state CASE_FAILED where the text does not read or print. */

@@ -147,6 +147,8 @@ static void tile(Plan *p, Nest *n, bool pure) {
 static void fuse(Plan *p, Nest *n) {
     if (n->n < 2) return;
     int i = gen_below(p->g, n->n - 1);
+    for (int k = 0; k + 1 < n->n && gen_below(p->g, 4); k++) /* rather two whose size is known: a vector of both */
+        if (n->loop[k].extent && n->loop[k + 1].extent) i = k;
     Loop *a = &n->loop[i], *b = &n->loop[i + 1];
     if (a->rvar != b->rvar || a->used || b->used) return;
     Loop fused = { .rvar = a->rvar, .fused = true, .extent = a->extent * b->extent <= 64 ? a->extent * b->extent : 0 };
@@ -169,7 +171,9 @@ static void reorder(Plan *p, Nest *n) {
         n->loop[i] = b;
         n->loop[i + 1] = a;
     }
-    if (n->n > 8) {
+    bool named = n->n <= 8;
+    for (int i = 0; i < n->n; i++) named &= !strchr(n->loop[i].name, '$');
+    if (!named) {
         *n = before;
         return;
     }
@@ -201,6 +205,8 @@ static void mark(Plan *p, Nest *n, bool pure) {
     if (!n->n) return;
     static const int often[] = { 0, 1, 1, 1, 1, 2, 2, 3, 3 };
     int kind = often[gen_below(p->g, 9)], i = kind == 1 && gen_below(p->g, 3) ? 0 : gen_below(p->g, n->n);
+    for (int k = 0; kind == 1 && k < n->n; k++)
+        if (n->loop[k].fused && n->loop[k].extent > 1 && gen_below(p->g, 2)) i = k;
     Loop *l = &n->loop[i];
     if (l->used) return;
     for (int k = 0; kind == 1 && !p->careless && k < n->n; k++)
@@ -319,7 +325,7 @@ static void loops(Plan *p, int k, int stage) {
         int kind = gen_below(p->g, 10);
         if (kind < 4) split(p, n, pure);
         else if (kind == 4) tile(p, n, pure);
-        else if (kind == 5) fuse(p, n);
+        else if (kind == 5) fuse(p, n), mark(p, n, pure);
         else if (kind == 6) reorder(p, n);
         else mark(p, n, pure);
     }

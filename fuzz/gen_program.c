@@ -292,7 +292,7 @@ static void header(Gen *g, uint64_t seed) {
     static const char *const isas[] = { "host", "avx2", "sse4", "plain" };
     Gen block = { .state = seed / GEN_BLOCK * 0x9e3779b97f4a7c15u }; /* a block shares its compiler */
     const char *cc = gen_below(&block, 2) ? "gcc" : "clang", *isa = isas[gen_below(&block, 4)];
-    gen_put(g, "//! run %s %s -O%d data %llu layout %d\n", cc, isa, 1 + gen_below(&block, 2), (unsigned long long)(gen_next(g) >> 1),
+    gen_put(g, "//! run %s %s -O%d data %llu layout %d\n", cc, isa, 1 + (gen_below(&block, 3) == 0), (unsigned long long)(gen_next(g) >> 1),
             gen_below(g, 2) ? 0 : 1 + gen_below(g, 1 << 20));
 }
 
@@ -305,7 +305,7 @@ static void box_line(Gen *g, const GenFunc *f, const int64_t *min, const int64_t
 void gen_program(Gen *g, uint64_t seed) {
     GenCounts *counts = g->counts;
     *g = (Gen){ .state = seed * 0x2545f4914f6cdd1du + 1, .counts = counts };
-    g->budget = 20 + gen_below(g, 90);
+    g->budget = 12 + gen_below(g, gen_below(g, 3) ? 40 : 90);
     gen_put(g, "mlc 1\n");
     header(g, seed);
     int inputs = 1 + gen_below(g, 2), funcs = 1 + gen_below(g, 5);

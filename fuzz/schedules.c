@@ -136,7 +136,7 @@ static void work_block(int me, uint64_t first, long block, long n) {
     alarm(SECONDS_A_BLOCK);
     if (k && block % 16 == 15) shared->seed[me] = seed_of[0], case_run_public(some[0]);
     if (k) case_compile(some, k, &shared->seed[me], seed_of);
-    for (int i = 0; i < k; i++) finish(seed_of[i], some[i], true);
+    for (int i = 0; i < k; i++) finish(seed_of[i], some[i], some[i]->source != NULL);
     publish(&counts);
 }
 

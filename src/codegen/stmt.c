@@ -236,7 +236,9 @@ static void stack_array(Gen *G, const Stmt *s, int e) {
     Promoted *p = pm_get(&G->promoted, &t->type[e]);
     if (p) p->fn = G->fn;
     bool named = p && !p->fails && !G->dry;
-    if (!named) line(G, "%s %s[%lld] __attribute__((aligned(64)));", ty_c(t->type[e]), name, (long long)t->const_elems);
+    /* a mask under a mask: lanes outside of that one are not stored, and off */
+    const char *zero = G->vec && G->vec->mask && t->type[e] == MLC_BOOL ? " = { 0 }" : "";
+    if (!named) line(G, "%s %s[%lld] __attribute__((aligned(64)))%s;", ty_c(t->type[e]), name, (long long)t->const_elems, zero);
     for (int i = 0; named && i < p->piece.n; i++)
         line(G, "%s %s;", vector_type(G, ty_c(t->type[e]), p->piece.at[i].lanes), p->piece.at[i].name);
     alloc_element(G, s, e + 1);

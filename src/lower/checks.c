@@ -23,7 +23,7 @@ Stmt *low_check(Build *b, const Node *cond, ErrCode code, const char *t0, const 
     return s;
 }
 
-static void entry(Build *b, Stmt *check) {
+void low_entry(Build *b, Stmt *check) {
     if (ir_is(check->u.check.cond, 1)) return;
     VEC_PUSH(b->arena, &b->check, check);
 }
@@ -31,7 +31,7 @@ static void entry(Build *b, Stmt *check) {
 /* The constant that a fact about the caller's buffer is fixed to, and the check that it is. */
 static const Node *fixed(Build *b, const Func *f, int d, const Sym *have, const Node *want, ErrCode code) {
     const Node *arg[2] = { ir_var(b->ir, have), want };
-    entry(b, low_check(b, ir_make2(b->ir, OP_EQ, arg[0], want), code, f->name, low_number(b, d), 2, arg));
+    low_entry(b, low_check(b, ir_make2(b->ir, OP_EQ, arg[0], want), code, f->name, low_number(b, d), 2, arg));
     return want;
 }
 
@@ -49,11 +49,17 @@ static void describe_dimension(Build *b, Storage *t, int d) {
     }
     t->min[d] = min ? fixed(b, f, d, f->min[d], min, ERR_BUFFER_MIN) : ir_var(ir, f->min[d]);
     t->extent[d] = extent ? fixed(b, f, d, f->extent[d], extent, ERR_BUFFER_EXTENT) : ir_var(ir, f->extent[d]);
-    t->stride[d] = stride ? fixed(b, f, d, f->stride[d], stride, ERR_BUFFER_STRIDE) : ir_var(ir, f->stride[d]);
+    t->stride[d] = stride ? stride : ir_var(ir, f->stride[d]);
+    if (stride) { /* one element: any stride will do */
+        const Node *arg[2] = { ir_var(ir, f->stride[d]), stride };
+        const Node *one = ir_make2(ir, OP_LE, t->extent[d], ir_idx(ir, 1));
+        const Node *good = ir_make2(ir, OP_LOR, ir_make2(ir, OP_EQ, arg[0], stride), one);
+        low_entry(b, low_check(b, good, ERR_BUFFER_STRIDE, f->name, low_number(b, d), 2, arg));
+    }
     if (f->dim[d].align > 1) {
         const Node *arg[2] = { ir_var(ir, f->stride[d]), ir_idx(ir, f->dim[d].align) };
         const Node *rest = ir_make2(ir, OP_MOD, arg[0], arg[1]);
-        entry(b, low_check(b, ir_make2(ir, OP_EQ, rest, ir_idx(ir, 0)), ERR_BUFFER_ALIGN, f->name, low_number(b, d), 2, arg));
+        low_entry(b, low_check(b, ir_make2(ir, OP_EQ, rest, ir_idx(ir, 0)), ERR_BUFFER_ALIGN, f->name, low_number(b, d), 2, arg));
     }
 }
 
@@ -80,20 +86,69 @@ void low_external(Build *b) {
 
 /* ---- inputs ---- */
 
-static void check_input(Build *b, const Storage *t, Required *r) {
+static void simplify_box(Build *b, int rank, Interval *box) {
+    for (int d = 0; d < rank && box[d].lo; d++) {
+        box[d].lo = sim_simplify(b->ir, b->base, box[d].lo);
+        box[d].hi = sim_simplify(b->ir, b->base, box[d].hi);
+    }
+}
+
+/* The buffer holds the box, or nobody is there to read it. */
+static void check_box(Build *b, const Storage *t, const Interval *box, const Node *runs) {
     Interner *ir = b->ir;
-    r->input = t->func;
-    low_required(b, t->func, b->root, r->dim);
-    for (int d = 0; d < t->rank && r->dim[d].lo; d++) {
-        Interval need = { sim_simplify(ir, b->base, r->dim[d].lo), sim_simplify(ir, b->base, r->dim[d].hi) };
+    for (int d = 0; d < t->rank && box[d].lo; d++) {
+        Interval need = box[d];
         const Node *last = ir_sub(ir, ir_add(ir, t->min[d], t->extent[d]), ir_idx(ir, 1));
-        r->dim[d] = need;
         const Node *inside = ir_make2(ir, OP_LAND, ir_make2(ir, OP_LE, t->min[d], need.lo), ir_make2(ir, OP_LE, need.hi, last));
         const Node *empty = ir_make2(ir, OP_LT, need.hi, need.lo);
+        if (!ir_is(runs, 1)) empty = ir_make2(ir, OP_LOR, empty, ir_make1(ir, OP_LNOT, runs));
         const Node *cond = sim_simplify(ir, b->base, ir_make2(ir, OP_LOR, inside, empty));
         const Node *arg[4] = { need.lo, need.hi, t->min[d], last };
-        entry(b, low_check(b, cond, ERR_INPUT_BOX, t->func->name, low_number(b, d), 4, arg));
+        low_entry(b, low_check(b, cond, ERR_INPUT_BOX, t->func->name, low_number(b, d), 4, arg));
     }
+}
+
+static const Node *choose(Build *b, const Node *cond, const Node *yes, const Node *no) {
+    return sim_simplify(b->ir, b->base, ir_make3(b->ir, OP_SELECT, cond, yes, no));
+}
+
+/* The box of one more reader joins those of the readers before it, of which `any` says whether one runs. */
+static const Node *join(Build *b, int rank, Interval *all, const Node *any, const Interval *box, const Node *runs) {
+    for (int d = 0; d < rank && box[d].lo; d++) {
+        Interval both = all[d].lo ? low_union(b, b->base, all[d], box[d]) : box[d], old = all[d].lo ? all[d] : box[d];
+        all[d].lo = choose(b, any, choose(b, runs, both.lo, old.lo), box[d].lo);
+        all[d].hi = choose(b, any, choose(b, runs, both.hi, old.hi), box[d].hi);
+    }
+    return sim_simplify(b->ir, b->base, ir_make2(b->ir, OP_LOR, any, runs));
+}
+
+/* Readers of which some may have no point: each has a check of its own. */
+static void check_readers(Build *b, const Storage *t, Required *r, const UseList *uses) {
+    const Node *any = ir_bool(b->ir, false);
+    for (int i = 0; i < uses->n; i++) {
+        const StageNest *st = uses->at[i];
+        Interval box[MAX_RANK] = { { NULL, NULL } };
+        low_required_by(b, t->func, st, b->root, box);
+        simplify_box(b, t->rank, box);
+        check_box(b, t, box, st->runs);
+        any = join(b, t->rank, r->dim, any, box, st->runs);
+    }
+    for (int d = 0; d < t->rank && r->dim[d].lo; d++)
+        r->dim[d].hi = choose(b, any, r->dim[d].hi, ir_sub(b->ir, r->dim[d].lo, ir_idx(b->ir, 1)));
+}
+
+static void check_input(Build *b, const Storage *t, Required *r) {
+    const UseList *uses = pm_get(&b->uses, t->func);
+    bool all_run = true;
+    r->input = t->func;
+    for (int i = 0; uses && i < uses->n; i++) all_run &= ir_is(uses->at[i]->runs, 1);
+    if (!all_run) {
+        check_readers(b, t, r, uses);
+        return;
+    }
+    low_required(b, t->func, b->root, r->dim);
+    simplify_box(b, t->rank, r->dim);
+    check_box(b, t, r->dim, ir_bool(b->ir, true));
 }
 
 /* The boxes of root by what they are made of: shapes of outputs and params alone. */
@@ -116,6 +171,7 @@ void low_entry_checks(Build *b) {
     int n = 0;
     for (int i = 0; i < p->external.n; i++)
         if (p->external.at[i]->is_input) check_input(b, p->external.at[i], &all[n++]);
+    low_index_casts(b);
     for (int i = 0; i < n; i++) expand_required(b, &all[i]);
     p->required = all;
     p->n_required = n;
