@@ -91,23 +91,35 @@ test: $(BUILD)/mlc_tests $(BUILD)/mlc
 	$(Q)$(MAKE) --no-print-directory $(if $(SUITE),,$(TEST_DEPS)) BUILD=$(BUILD)
 	$(Q)MLC=$(BUILD)/mlc MLC_BUILD=$(BUILD) MLC_CACHE=$(BUILD)/cache $(TEST_ENV) $(TEST_WRAP) $(BUILD)/mlc_tests $(SUITE)
 
-# Generated code is compiled with the same sanitizers: MLC_CFLAGS reaches the run-time compiler.
+# Generated code is compiled with the same sanitizers: MLC_CFLAGS reaches the run-time compiler.  Random
+# schedules, which other targets run by the thousand, would take hours here; threads matter to some suites only,
+# and valgrind runs those that touch memory most.  SUITE="..." chooses others.
+TOPICS = $(patsubst test_%,%,$(basename $(notdir $(TEST_SRC))))
+ASAN_SUITES = $(or $(SUITE),$(filter-out schedules contract_plans apps,$(TOPICS)))
+TSAN_SUITES = $(or $(SUITE),$(filter processes module pool memory jit loops contract_calls,$(TOPICS)))
+VALGRIND_SUITES = $(or $(SUITE),$(filter alloc errors module memory buffer pool jit text program_text plan_text interp resolve \
+    build sliding,$(TOPICS)))
+HARD_SUITES = $(or $(SUITE),$(filter-out schedules contract_plans,$(TOPICS)))
 SAN_ENV = ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 check-asan:
+	@echo "  runs $(ASAN_SUITES)"
 	$(Q)$(MAKE) test BUILD=$(BUILD)/asan CFLAGS="-O1 -g" EXTRA="-fsanitize=address,undefined \
-	    -fno-sanitize-recover=all -fno-omit-frame-pointer" TEST_DEPS= CK_FORK=no \
+	    -fno-sanitize-recover=all -fno-omit-frame-pointer" TEST_DEPS= SUITE="$(ASAN_SUITES)" \
 	    TEST_ENV='$(SAN_ENV) CK_FORK=no MLC_CACHE=$(BUILD)/asan/cache MLC_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all"'
 
 check-tsan:
-	$(Q)$(MAKE) test BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread" TEST_DEPS= \
+	@echo "  runs $(TSAN_SUITES)"
+	$(Q)$(MAKE) test BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread" TEST_DEPS= SUITE="$(TSAN_SUITES)" \
 	    TEST_ENV='CK_FORK=no TSAN_OPTIONS=die_after_fork=0 MLC_CACHE=$(BUILD)/tsan/cache MLC_CFLAGS=-fsanitize=thread'
 
 check-valgrind: $(BUILD)/mlc_tests $(BUILD)/mlc
-	$(Q)$(MAKE) test TEST_DEPS= TEST_ENV="CK_FORK=no MLC_TARGET=avx2 MLC=$(BUILD)/mlc" \
+	@echo "  runs $(VALGRIND_SUITES)"
+	$(Q)$(MAKE) test TEST_DEPS= SUITE="$(VALGRIND_SUITES)" TEST_ENV="CK_FORK=no MLC_TARGET=avx2 MLC=$(BUILD)/mlc" \
 	    TEST_WRAP="valgrind -q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite"
 
 check-hard:
-	$(Q)$(MAKE) test BUILD=$(BUILD)/hard EXTRA="-DMLC_HARD" TEST_DEPS= TEST_ENV="MLC_NTH_ALLOCATION=1"
+	@echo "  runs $(HARD_SUITES)"
+	$(Q)$(MAKE) test BUILD=$(BUILD)/hard EXTRA="-DMLC_HARD" TEST_DEPS= SUITE="$(HARD_SUITES)" TEST_ENV="MLC_NTH_ALLOCATION=1"
 
 check-long: $(BUILD)/mlc_tests
 	$(Q)MLC_LONG=1 CK_DEFAULT_TIMEOUT=0 $(BUILD)/mlc_tests $(SUITE)
