@@ -128,9 +128,9 @@ void element_set(mlc_type t, void *p, double v) {
     }
     case MLC_F16: {
         double a = fabs(v), unit = a < 0x1p-14 ? 0x1p-24 : ldexp(1, ilogb(a) - 10), r = nearbyint(a / unit) * unit;
-        uint16_t h = a != a ? 0x7e00 : a == 0 ? 0 : r >= 65536 || isinf(a) ? 0x7c00 : r < 0x1p-14 ? (uint16_t)(r * 0x1p24)
-                   : (uint16_t)((ilogb(r) + 15) << 10 | ((int)ldexp(r, 10 - ilogb(r)) & 1023));
-        h = (uint16_t)(h | (signbit(v) ? 0x8000 : 0));
+        int bits = a != a ? 0x7e00 : a == 0 ? 0 : r >= 65536 || isinf(a) ? 0x7c00 : r < 0x1p-14 ? (int)(r * 0x1p24)
+                   : (ilogb(r) + 15) << 10 | ((int)ldexp(r, 10 - ilogb(r)) & 1023);
+        uint16_t h = (uint16_t)(bits | (signbit(v) ? 0x8000 : 0));
         memcpy(p, &h, 2);
         return;
     }
