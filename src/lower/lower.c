@@ -10,7 +10,6 @@ static void pass_build(Program *p, const LowerOptions *o) { low_build(p, o); }
 static void pass_access_checks(Program *p, const LowerOptions *o) { low_access_checks(p, o); }
 static void pass_settle(Program *p, const LowerOptions *o) { low_settle(p, o); }
 static void pass_settle_parts(Program *p, const LowerOptions *o) { low_settle(p, o); }
-static void pass_unroll(Program *p, const LowerOptions *o) { low_unroll(p, o); }
 static void pass_flatten(Program *p, const LowerOptions *o) { low_flatten(p, o); }
 
 static void pass_simplify(Program *p, const LowerOptions *o) {
@@ -19,7 +18,17 @@ static void pass_simplify(Program *p, const LowerOptions *o) {
 }
 
 static void pass_simplify_parts(Program *p, const LowerOptions *o) { pass_simplify(p, o); }
-static void pass_simplify_last(Program *p, const LowerOptions *o) { pass_simplify(p, o); }
+
+/* What simplify_parts left is simple still where nothing was unrolled. */
+static void pass_unroll(Program *p, const LowerOptions *o) {
+    const Stmt *before = p->body;
+    low_unroll(p, o);
+    p->unrolled = p->body != before;
+}
+
+static void pass_simplify_last(Program *p, const LowerOptions *o) {
+    if (p->unrolled) pass_simplify(p, o);
+}
 
 static void pass_partition(Program *p, const LowerOptions *o) {
     (void)o;

@@ -1,7 +1,7 @@
 /* rules.c - rewriting by the rows of rules.def.
  *
- * Rows are parsed by the parser of expressions, once an Interner, and filed by the operator at their
- * root.  A pattern does not mind types but for one: all that stands for T is of one type. */
+ * Rows are parsed by the parser of expressions, once an Interner, when first an expression comes that has
+ * their root operator and a type of their algebra.  A pattern does not mind types but for one: all that stands for T is of one type. */
 #include "rules.h"
 
 #include "ir/parse.h"
@@ -20,9 +20,10 @@ static const Sym wild[3][WILDS] = { WILDS_OF(MLC_INDEX), WILDS_OF(MLC_I32), WILD
 
 static const struct {
     Algebra algebra;
+    Op root;
     const char *left, *right, *condition;
 } rows[] = {
-#define RULE(algebra, left, right, condition) { ALGEBRA_##algebra, left, right, condition },
+#define RULE(algebra, root, left, right, condition) { ALGEBRA_##algebra, OP_##root, left, right, condition },
 #include "rules.def"
 #undef RULE
 };
@@ -59,23 +60,52 @@ Scratch *sim_scratch(Interner *I) {
     return &shared(I)->scratch;
 }
 
-const Rules *sim_rules(Interner *I) {
+Sim *sim_plain(Interner *I) {
     Rules *r = shared(I);
-    if (r->at) return r;
-    r->n = ROWS;
-    r->at = ARENA_ARRAY(I->arena, Rule, ROWS);
-    for (int op = 0; op < OP_COUNT; op++) r->first[op] = -1;
-    for (int i = ROWS; i-- > 0;) {
-        Rule *row = &r->at[i];
-        row->algebra = rows[i].algebra;
-        row->left = parsed(I, row->algebra, rows[i].left);
-        row->right = parsed(I, row->algebra, rows[i].right);
-        row->condition = parsed(I, row->algebra, rows[i].condition);
-        row->text = rows[i].left;
-        row->next = r->first[row->left->op];
-        r->first[row->left->op] = i;
-    }
+    if (!r->plain) r->plain = sim_begin(I, NULL);
+    return r->plain;
+}
+
+static const Rule *rule(Interner *I, Rules *r, int i) {
+    Rule *row = &r->at[i];
+    if (row->left) return row;
+    row->algebra = rows[i].algebra;
+    row->right = parsed(I, row->algebra, rows[i].right);
+    row->condition = parsed(I, row->algebra, rows[i].condition);
+    row->text = rows[i].left;
+    row->left = parsed(I, row->algebra, rows[i].left);
+    CHECK(I->fault, row->left->op == rows[i].root);
+    return row;
+}
+
+static Rules *open_rules(Interner *I) {
+    Rules *r = shared(I);
+    if (!r->at) r->at = ARENA_ARRAY(I->arena, Rule, r->n = ROWS);
     return r;
+}
+
+const Rules *sim_rules(Interner *I) {
+    Rules *r = open_rules(I);
+    for (int i = 0; i < ROWS; i++) rule(I, r, i);
+    return r;
+}
+
+static int class_of(mlc_type t) {
+    return t == MLC_INDEX ? 0 : ty_is_int(t) ? 1 : t == MLC_F32 || t == MLC_F64 ? 2 : 3;
+}
+
+/* The rows whose root is op and whose T may be t. */
+static const RuleList *rules_for(Interner *I, Op op, mlc_type t) {
+    static const int class_of_algebra[] = { [ALGEBRA_index] = 0, [ALGEBRA_wrap] = 1, [ALGEBRA_float] = 2 };
+    Rules *r = open_rules(I);
+    int k = class_of(t);
+    RuleList *list = &r->list[op][k];
+    if (r->listed[op][k]) return list;
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].root == op && (rows[i].algebra == ALGEBRA_any || class_of_algebra[rows[i].algebra] == k))
+            VEC_PUSH(I->arena, list, rule(I, r, i));
+    r->listed[op][k] = true;
+    return list;
 }
 
 /* ---- weight: what every row lessens ---- */
@@ -198,9 +228,9 @@ const Node *rule_apply(Sim *s, const Rule *r, const Node *e) {
 const Node *step_rules(Sim *s, const Node *e) {
     const Node *now = step_data(s, e);
     if (now != e || ir_ops[e->op].cls != CLASS_PRIM || e->n == 0) return now;
-    const Rules *rules = sim_rules(s->I);
-    for (int i = rules->first[e->op]; i >= 0; i = rules->at[i].next) {
-        now = rule_apply(s, &rules->at[i], e);
+    const RuleList *list = rules_for(s->I, (Op)e->op, (mlc_type)e->kid[e->op == OP_SELECT]->type);
+    for (int i = 0; i < list->n; i++) {
+        now = rule_apply(s, list->at[i], e);
         if (now != e) return simple(s, now);
     }
     return e;

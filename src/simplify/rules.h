@@ -8,17 +8,24 @@ typedef enum { ALGEBRA_index, ALGEBRA_wrap, ALGEBRA_float, ALGEBRA_any } Algebra
 
 typedef struct {
     Algebra algebra;
-    const Node *left, *right, *condition;
+    const Node *left, *right, *condition; /* NULL until parsed */
     const char *text; /* of the left side */
-    int next;         /* row of the same root operator, -1: none */
 } Rule;
 
+typedef VEC(const Rule *) RuleList;
+
+enum { RULE_CLASSES = 4 }; /* of types: index, integers, f32 and f64, others */
+
 typedef struct {
-    int n, first[OP_COUNT];
-    Rule *at;       /* NULL until parsed */
+    int n;
+    Rule *at;
+    RuleList list[OP_COUNT][RULE_CLASSES]; /* the rows that may match, in order ... */
+    bool listed[OP_COUNT][RULE_CLASSES];   /* ... once somebody has asked */
     Scratch scratch;
+    Sim *plain;
 } Rules;
 
+/* All rows, parsed. */
 const Rules *sim_rules(Interner *I);
 int rule_weight(const Node *pattern);
 /* e rewritten by one row, or e itself. */

@@ -5,7 +5,6 @@
 
 static void sim_init(Sim *s, Interner *I) {
     *s = (Sim){ .I = I, .arena = I->arena };
-    pm_init(&s->info, s->arena);
     pm_init(&s->scope, s->arena);
 }
 
@@ -42,12 +41,37 @@ const Bound *sim_find(const Sim *s, const void *key) {
     return NULL;
 }
 
+static InfoSlot *info_slot(InfoSlot *at, uint32_t cap, const Node *e) {
+    uint32_t i = e->hash & (cap - 1);
+    while (at[i].e && at[i].e != e) i = (i + 1) & (cap - 1);
+    return &at[i];
+}
+
+static void grow_info(Sim *s) {
+    uint32_t cap = s->cap_info ? 2 * s->cap_info : 16;
+    InfoSlot *at = ARENA_ARRAY(s->arena, InfoSlot, cap);
+    for (uint32_t i = 0; i < s->cap_info; i++)
+        if (s->info[i].e) *info_slot(at, cap, s->info[i].e) = s->info[i];
+    s->info = at;
+    s->cap_info = cap;
+}
+
 Info *sim_info(Sim *s, const Node *e) {
-    Info *i = pm_get(&s->info, e);
-    if (i) return i;
-    i = ARENA_NEW(s->arena, Info);
-    pm_put(&s->info, e, i);
-    return i;
+    if (2 * (s->n_info + 1) > s->cap_info) grow_info(s);
+    InfoSlot *slot = info_slot(s->info, s->cap_info, e);
+    if (slot->e) return slot->info;
+    s->n_info++;
+    slot->e = e;
+    slot->info = ARENA_NEW(s->arena, Info);
+    slot->info->e = e;
+    return slot->info;
+}
+
+static Info **kids_of(Sim *s, Info *i) {
+    if (i->kid) return i->kid;
+    i->kid = ARENA_ARRAY(s->arena, Info *, i->e->n);
+    for (int k = 0; k < i->e->n; k++) i->kid[k] = sim_info(s, i->e->kid[k]);
+    return i->kid;
 }
 
 /* The stack holds nodes only: a node is finished when no operand is left that is not done.  Looking
@@ -56,17 +80,18 @@ void sim_walk(Sim *s, const Node *e, SimDone done, SimFill fill) {
     int base = s->stack.n;
     Scratch *scratch = s->scratch;
     s->scratch = NULL; /* tables outlive the proof that asks */
-    VEC_PUSH(s->arena, &s->stack, e);
+    VEC_PUSH(s->arena, &s->stack, sim_info(s, e));
     while (s->stack.n > base) {
-        const Node *top = s->stack.at[s->stack.n - 1];
+        Info *top = s->stack.at[s->stack.n - 1];
         bool ready = true;
-        if (!done(s, sim_info(s, top))) {
-            for (int k = top->n; k-- > 0;)
-                if (!done(s, sim_info(s, top->kid[k]))) {
-                    VEC_PUSH(s->arena, &s->stack, top->kid[k]);
+        if (!done(s, top)) {
+            Info **kid = kids_of(s, top);
+            for (int k = top->e->n; k-- > 0;)
+                if (!done(s, kid[k])) {
+                    VEC_PUSH(s->arena, &s->stack, kid[k]);
                     ready = false;
                 }
-            if (ready) fill(s, top, sim_info(s, top));
+            if (ready) fill(s, top->e, top);
         }
         if (ready) s->stack.n--;
     }
@@ -104,6 +129,7 @@ bool sim_holds(Sim *s, const Node *cond) {
 const Node *sim_simplify(Interner *I, const Facts *f, const Node *e) {
     Sim s;
     if (ir_is_const(e)) return e;
+    if (!f) return simple(sim_plain(I), e);
     sim_open(&s, I, f);
     return simple(&s, e);
 }

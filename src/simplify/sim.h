@@ -47,7 +47,10 @@ typedef struct {
 
 /* ---- what is known of a node ---- */
 
-typedef struct {
+typedef struct Info Info;
+struct Info {
+    const Node *e;
+    Info **kid;         /* of its operands, NULL: sim_walk was not here yet */
     const Node *simple; /* NULL: not simplified yet */
     const Lin *lin;
     Interval sym;       /* bounds after the variables of sym_depth are gone */
@@ -60,7 +63,12 @@ typedef struct {
     enum { NONNEG_UNASKED, NONNEG_YES, NONNEG_NO } nonneg; /* prove_nonneg's answer */
     bool acts;          /* prints or requires */
     bool has_range, has_congruence, has_depth, has_monotonic;
-} Info;
+};
+
+typedef struct {
+    const Node *e;
+    Info *info;
+} InfoSlot;
 
 typedef struct {
     const Facts *f;
@@ -78,7 +86,8 @@ struct Sim {
     Interner *I;
     Arena *arena;
     const Sim *up;          /* an enclosing scope: its variables and truths count here too */
-    PtrMap info;            /* Node -> Info */
+    InfoSlot *info;         /* by the id of the node, open addressing */
+    uint32_t n_info, cap_info;
     PtrMap scope;           /* Sym, or memory -> Bound */
     VEC(const Node *) truth;
     VEC(const Lin *) form;  /* the first `formed` truths as forms that are >= 0 */
@@ -89,7 +98,7 @@ struct Sim {
     bool expand;            /* linear forms multiply products of sums out */
     int target;             /* depth of the variable being eliminated */
     const Node *why;        /* the first subexpression without a bound */
-    VEC(const Node *) stack;
+    VEC(Info *) stack;
 };
 
 void sim_open(Sim *s, Interner *I, const Facts *f);
@@ -134,6 +143,7 @@ Interval bound_node(Sim *s, const Node *e, int depth);
 
 /* prove.c */
 Scratch *sim_scratch(Interner *I); /* rules.c: one an Interner */
+Sim *sim_plain(Interner *I);       /* ... and so is the scope without any fact */
 bool prove_nonneg(Sim *s, const Lin *d);       /* d >= 0 */
 bool prove(Sim *s, const Node *cond);
 void sim_forms(Sim *s);                        /* the truths so far as linear forms */
