@@ -32,7 +32,7 @@ typedef struct {
     const char *target;
     const char *cc;     /* a C compiler: gcc, clang or a path; default $MLC_CC, else gcc, else clang */
     const char *cflags; /* added to its command line; default $MLC_CFLAGS */
-    int opt;            /* its -O level, 1 to 3; default 2 */
+    int opt;            /* its -O level, 1 to 3; default: 1 of gcc, 2 of clang */
     int threads;        /* at most; default $MLC_NUM_THREADS, else the processors */
     bool check;         /* every access is checked at run time, naming Func and indices */
     bool no_cache;      /* neither read nor write the cache on disk */
@@ -128,6 +128,11 @@ typedef struct {
 MLC_API bool mlc_required(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const mlc_box *box,
                           void (*each)(void *user, const char *input, int rank, const mlc_box *need), void *user,
                           mlc_error_info *error);
+
+/* The other way round: the largest box of an output (rank entries) that the buffers bound to the inputs allow.
+ * A dimension that they do not limit (a boundary condition, say) is that of the first input of the output's
+ * rank.  False (and *error) where there is none such, or where no one box is the largest, as of in(x + y). */
+MLC_API bool mlc_allowed(mlc_func output, mlc_box *box, mlc_error_info *error);
 
 /* Prints a level: "algorithm", "schedule", "loops" or "c".  False with *error where it cannot be made. */
 MLC_API bool mlc_explain(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const char *level,

@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     const char *cc;       /* a name or path; NULL: MLC_CC, then gcc, clang, cc */
     const char *flags;    /* more flags, after ours: sanitizers, -g ...; may be NULL */
-    int opt;              /* -O level; 0 means the default, 2 */
+    int opt;              /* -O level; 0 means the default */
     CpuIsa isa;
     bool native;          /* -march=native rather than the set's own name; only with the host's own isa */
     bool object, openmp;  /* object: compile to .o rather than link */

@@ -39,9 +39,9 @@ Options pl_options(Fault *f, const mlc_options *o) {
     if (!o) o = &none;
     const char *target = choose(o->target, "MLC_TARGET", "host");
     Options r = { .check = o->check, .no_cache = o->no_cache, .cc = choose(o->cc, "MLC_CC", NULL),
-                  .cflags = choose(o->cflags, "MLC_CFLAGS", ""), .opt = o->opt ? o->opt : 2,
+                  .cflags = choose(o->cflags, "MLC_CFLAGS", ""), .opt = o->opt,
                   .threads = o->threads > 0 ? o->threads : rt_default_threads() };
-    if (r.opt < 1 || r.opt > 3) fault_raise(f, ERR_OPT_LEVEL, NULL, r.opt);
+    if (r.opt < 0 || r.opt > 3) fault_raise(f, ERR_OPT_LEVEL, NULL, r.opt);
     r.interpret = !strcmp(target, "interpret");
     if (!r.interpret) r.isa = pl_isa(f, target, false);
     r.native = !strcmp(target, "host");
