@@ -123,6 +123,7 @@ typedef struct {
     const mlc_hooks *hooks;
     /* on failure: the row of errors.def, the number of the check within the module, its arguments */
     int64_t error[6];
+    unsigned mode;               /* the caller's floating-point mode, in which C functions run; 0: any */
 } mlc_call;
 
 #ifdef __cplusplus

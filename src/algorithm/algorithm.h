@@ -85,6 +85,7 @@ struct mlc_ctx {
     struct mlc_plan *plan;       /* the default plan, made on first use */
     PtrMap param_value;          /* Sym -> Value *, set by mlc_param_set */
     int next_random;             /* random() calls get distinct places */
+    unsigned mode;               /* the floating-point mode in which an interpreter runs C functions; 0: any */
     /* Threads and kept memory, made by the pipeline on first use; mlc_ctx_free calls drop(state) where set. */
     struct {
         void *state;

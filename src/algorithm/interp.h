@@ -19,6 +19,7 @@ typedef struct {
     Realised *from;      /* ACCESS: the Func read */
     ExternCall *call;    /* EXTERN */
     bool wanted;         /* ACCESS: a coordinate of another access depends on its value */
+    bool data;           /* holds an index that was data of 32 bits or more */
 } Step;
 
 typedef struct {

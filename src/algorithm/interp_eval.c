@@ -30,6 +30,10 @@ static void visit(void *user, const Node *e) {
     if (pm_has(&b->slot, e)) return;
     Step step = { .e = e, .kid = ARENA_ARRAY(o->arena, int, e->n) };
     for (int i = 0; i < e->n; i++) step.kid[i] = slot_of(b, e->kid[i]);
+    for (int i = 0; i < e->n && e->type == MLC_INDEX; i++) {
+        mlc_type t = (mlc_type)e->kid[i]->type;
+        step.data |= b->step.at[step.kid[i]].data || (e->op == OP_CAST && ty_is_int(t) && ty_bits(t) >= 32);
+    }
     if (e->op == OP_ACCESS) step.from = pm_get(&o->real, e->u.func);
     if (e->op == OP_EXTERN) step.call = effect_prepare(o->arena, e->u.ext);
     CHECK(o->fault, e->op != OP_ACCESS || step.from);
@@ -206,11 +210,11 @@ static void run_access(Oracle *o, Realised *self, Stage *s, int i, bool demand) 
     else s->state[i] = (uint8_t)read_func(o, self, step->from, step->e->aux, p, &s->slot[i]);
 }
 
-static void run_extern(Stage *s, int i) {
+static void run_extern(const Oracle *o, Stage *s, int i) {
     const Step *step = &s->step[i];
     Value arg[8];
     for (int k = 0; k < step->e->n; k++) arg[k] = s->slot[step->kid[k]];
-    s->slot[i] = effect_call(step->call, arg);
+    s->slot[i] = effect_call(step->call, arg, o->ctx->mode);
 }
 
 static void print_values(Oracle *o, const Stage *s, const Step *step) {
@@ -219,7 +223,7 @@ static void print_values(Oracle *o, const Stage *s, const Step *step) {
     sb_puts(&line, step->e->u.text ? step->e->u.text : "");
     for (int k = 0; k < step->e->n; k++)
         effect_print(&line, (mlc_type)step->e->kid[k]->type, s->slot[step->kid[k]]);
-    effect_emit(&line, o->ctx->log, o->ctx->log_user);
+    effect_emit(&line, o->ctx->log, o->ctx->log_user, o->ctx->mode);
 }
 
 /* The state of a result: select depends on the operand it chose, all else on every operand. */
@@ -239,13 +243,23 @@ static void run_effect(Oracle *o, Realised *self, Stage *s, int i) {
         print_values(o, s, step);
         s->slot[i] = s->slot[step->kid[0]];
     } else if (step->e->op == OP_EXTERN) {
-        run_extern(s, i);
+        run_extern(o, s, i);
     } else {
         s->slot[i] = s->slot[step->kid[1]];
         if (s->slot[step->kid[0]].i) return;
         Place at = eval_place(o, self->f, s);
         fault_raise(o->fault, ERR_INTERP_REQUIRE, &at, step->e->u.text);
     }
+}
+
+/* An index becomes i32 without loss, or the program is at fault.  Data that became an index may be anything. */
+static void check_fits(Oracle *o, Realised *self, const Stage *s, const Step *step) {
+    int64_t v = s->slot[step->kid[0]].i;
+    if (step->e->type != MLC_I32 || step->e->kid[0]->type != MLC_INDEX || s->step[step->kid[0]].data) return;
+    if (v >= INT32_MIN && v <= INT32_MAX) return;
+    Place at = eval_place(o, self->f, s);
+    fault_raise(o->fault, ERR_INDEX_I32, &at, self->f->name, ir_show(&o->ctx->ir, step->e->kid[0]), (long long)v,
+                (long long)v);
 }
 
 static void run_step(Oracle *o, Realised *self, Stage *s, int i, bool demand) {
@@ -261,7 +275,9 @@ static void run_step(Oracle *o, Realised *self, Stage *s, int i, bool demand) {
     if (s->state[i] == UNKNOWN) return;
     mlc_type t = (mlc_type)e->kid[0]->type;
     switch (e->op) {
-    case OP_CAST: s->slot[i] = val_cast((mlc_type)e->type, t, s->slot[step->kid[0]]); return;
+    case OP_CAST:
+        if (s->state[i] == KNOWN) check_fits(o, self, s, step);
+        s->slot[i] = val_cast((mlc_type)e->type, t, s->slot[step->kid[0]]); return;
     case OP_REINTERPRET: s->slot[i] = val_reinterpret((mlc_type)e->type, t, s->slot[step->kid[0]]); return;
     case OP_PRINT: case OP_REQUIRE: case OP_EXTERN: run_effect(o, self, s, i); return;
     default: break;

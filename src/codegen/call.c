@@ -32,18 +32,39 @@ const char *release_text(Gen *G, const char *name) {
     return fmt(G, G->o->emit ? "free(%s)" : "hooks->release(hooks->user, %s)", name);
 }
 
-/* The loader stores the address of an extern function in a variable of the object; ahead of time it is linked. */
+/* The caller of a C function whose address is known at run time.  It is never inlined: what a compiler moves
+ * across a change of the floating-point mode stays outside of this one call. */
+static void write_caller(Gen *G, const Extern *e, const char *address, const char *types, const char *caller) {
+    const char *result = ty_c(e->result);
+    StrBuf params, args;
+    sb_init(&params, G->arena);
+    sb_init(&args, G->arena);
+    for (int i = 0; i < e->n; i++) {
+        sb_printf(&params, ", %s a%d", ty_c(e->arg[i]), i);
+        sb_printf(&args, "%sa%d", i ? ", " : "", i);
+    }
+    sb_printf(&G->types, "void *%s;\nOUTLINE %s %s(const mlc_call *call%s) {\n    users_mode(call);\n", address, result,
+              caller, e->n ? params.at : "");
+    sb_printf(&G->types, "    const %s r = ((%s (*)(%s))%s)(%s);\n    own_mode();\n    return r;\n}\n", result, result,
+              types, address, e->n ? args.at : "");
+}
+
+/* What stands before the arguments.  The loader stores the address of an extern function in a variable of the
+ * object; ahead of time it is linked. */
 const char *extern_text(Gen *G, const Extern *e) {
     const char *known = pm_get(&G->externs, e);
     if (known) return known;
     StrBuf types;
     sb_init(&types, G->arena);
     for (int i = 0; i < e->n; i++) sb_printf(&types, "%s%s", i ? ", " : "", ty_c(e->arg[i]));
-    const char *args = e->n ? types.at : "void", *result = ty_c(e->result);
-    const char *name = G->o->emit ? e->name : fmt(G, "%s_extern_%s", G->o->symbol, e->name);
-    if (G->o->emit) sb_printf(&G->types, "extern %s %s(%s);\n", result, name, args);
-    else sb_printf(&G->types, "void *%s;\n", name);
-    const char *call = G->o->emit ? name : fmt(G, "((%s (*)(%s))%s)", result, args, name);
+    const char *args = e->n ? types.at : "void", *call = fmt(G, "%s(", e->name);
+    if (G->o->emit) {
+        sb_printf(&G->types, "extern %s %s(%s);\n", ty_c(e->result), e->name, args);
+    } else {
+        const char *caller = fmt(G, "%s_call_%s", G->o->symbol, e->name);
+        write_caller(G, e, fmt(G, "%s_extern_%s", G->o->symbol, e->name), args, caller);
+        call = fmt(G, "%s(call%s", caller, e->n ? ", " : "");
+    }
     pm_put(&G->externs, e, (void *)(uintptr_t)call);
     return call;
 }
@@ -73,7 +94,7 @@ void print_line(Gen *G, const Node *e, const Text *k) {
         sb_printf(&values, "%s{ .%c = %s }", i ? ", " : "", ty_is_float(t) ? 'f' : 'i', v[i].s);
     }
     if (G->o->emit) print_to_stdout(G, e, v);
-    else line(G, "hooks->print(hooks->user, \"%s\", %d, (const int[]){ %s }, (const mlc_scalar[]){ %s });",
+    else line(G, "show(call, \"%s\", %d, (const int[]){ %s }, (const mlc_scalar[]){ %s });",
               quoted(G, e->u.text), e->n, types.at, values.at);
 }
 

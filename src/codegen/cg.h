@@ -147,7 +147,7 @@ const Facts *fact_let(Gen *G, const Sym *var, const Node *value);
 const char *fail_text(Gen *G, ErrCode code, int number, const char *const arg[4]); /* an int expression */
 const char *alloc_text(Gen *G, const char *bytes);
 const char *release_text(Gen *G, const char *name);
-const char *extern_text(Gen *G, const Extern *e);  /* what to call */
+const char *extern_text(Gen *G, const Extern *e);  /* a call up to its arguments */
 void print_line(Gen *G, const Node *e, const Text *k);
 void parallel_call(Gen *G, const char *body, const char *extent); /* leaves the result in `failed` */
 const char *quoted(Gen *G, const char *s);

@@ -249,7 +249,7 @@ static Text extern_call(Gen *G, const Node *e, const Text *k) {
     StrBuf args;
     sb_init(&args, G->arena);
     for (int i = 0; i < e->n; i++) sb_printf(&args, "%s%s", i ? ", " : "", k[i].s);
-    return atom(fmt(G, "%s(%s)", extern_text(G, e->u.ext), args.at));
+    return atom(fmt(G, "%s%s)", extern_text(G, e->u.ext), e->n ? args.at : ""));
 }
 
 /* ---- effects ---- */

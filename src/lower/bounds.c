@@ -214,6 +214,11 @@ static void add_coord(Build *b, const Facts *f, const StageNest *st, const Node 
     *box = box->lo ? low_union(b, b->base, *box, i) : i;
 }
 
+/* The variables of a stage's points between `at` and its leaf, where its predicates hold. */
+const Facts *low_point_facts(Build *b, const StageNest *st, const Scope *at) {
+    return data_facts(b, with_where(b, st, low_facts(b, at, st->leaf)), st);
+}
+
 static const Read *find_read(const StageNest *st, const Func *f) {
     for (int i = 0; i < st->read.n; i++)
         if (st->read.at[i].func == f) return &st->read.at[i];
@@ -229,19 +234,20 @@ static bool reads_nothing(const StageNest *st) {
     return false;
 }
 
+void low_required_by(Build *b, Func *f, const StageNest *st, const Scope *at, Interval *box) {
+    if (f->is_input && reads_nothing(st)) return;
+    const Facts *facts = low_point_facts(b, st, at);
+    const Read *read = find_read(st, f);
+    PtrMap seen[MAX_RANK];
+    for (int d = 0; d < f->rank; d++) pm_init(&seen[d], b->arena);
+    for (int i = 0; read && i < read->access.n; i++)
+        for (int d = 0; d < f->rank; d++) add_coord(b, facts, st, read->access.at[i], d, &seen[d], &box[d]);
+}
+
 void low_required(Build *b, Func *f, const Scope *at, Interval *box) {
     UseList *uses = pm_get(&b->uses, f);
     for (int d = 0; d < f->rank; d++) box[d] = (Interval){ NULL, NULL };
-    for (int u = 0; uses && u < uses->n; u++) {
-        const StageNest *st = uses->at[u];
-        if (f->is_input && reads_nothing(st)) continue;
-        const Facts *facts = data_facts(b, with_where(b, st, low_facts(b, at, st->leaf)), st);
-        const Read *read = find_read(st, f);
-        PtrMap seen[MAX_RANK];
-        for (int d = 0; d < f->rank; d++) pm_init(&seen[d], b->arena);
-        for (int i = 0; read && i < read->access.n; i++)
-            for (int d = 0; d < f->rank; d++) add_coord(b, facts, st, read->access.at[i], d, &seen[d], &box[d]);
-    }
+    for (int u = 0; uses && u < uses->n; u++) low_required_by(b, f, uses->at[u], at, box);
 }
 
 /* ---- updates ---- */

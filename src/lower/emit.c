@@ -47,7 +47,11 @@ static Stmt *emit_func(Build *b, const FuncNest *fn) {
         at[i] = all ? st_produce(b->arena, fn->func, i, false, all) : NULL;
         if (at[i]) at[i]->line = fn->sched->compute.line;
     }
-    return st_block(b->arena, n, at);
+    Stmt *all = st_block(b->arena, n, at);
+    if (!all || ir_is(fn->wanted, 1)) return all;
+    all = st_if(b->arena, fn->wanted, all, NULL);
+    all->u.cond.likely = true;
+    return all;
 }
 
 static Stmt *emit_scope(Build *b, Scope *s) {

@@ -276,10 +276,11 @@ static void find_box(Build *b, FuncNest *fn) {
     }
     inner_box(b, fn, facts);
     Scope *vector = fn->sched->compute.line ? NULL : vector_around(fn->compute);
-    if (vector && lanes_differ(b, fn, facts)) { /* nobody asked for this place: go outside of the lanes */
+    while (vector && lanes_differ(b, fn, facts)) { /* nobody asked for this place: go outside of the lanes */
         fn->compute = fn->store = vector->up;
         facts = low_facts(b, NULL, fn->compute);
         inner_box(b, fn, facts);
+        vector = vector_around(fn->compute);
     }
     if (fn->store == fn->compute || !low_slide(b, fn)) find_most(b, fn, facts);
     apply_bounds(b, fn, facts);
@@ -304,12 +305,14 @@ void low_inject(Build *b, FuncSched *fs) {
     if (!fn->storage) find_place(b, fn, uses);
     for (int i = 0; i < fs->stage.n; i++) VEC_PUSH(b->arena, &fn->stage, new_stage(b, fn, i));
     find_box(b, fn);
+    fn->wanted = low_wanted(b, fn, uses);
     memcpy(fn->computed, fn->box, sizeof fn->box);
     const Facts *facts = low_facts(b, NULL, fn->compute);
     for (int i = 0; i < fn->stage.n; i++) {
         low_build_stage(b, fn->stage.at[i]);
         for (int d = 0; d < f->rank; d++)
             fn->computed[d] = low_union(b, facts, fn->computed[d], fn->stage.at[i]->covered[d]);
+        fn->stage.at[i]->runs = low_runs(b, fn->stage.at[i]->leaf);
         note_uses(b, fn->stage.at[i]);
     }
     if (fn->storage) {

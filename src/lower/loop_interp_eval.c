@@ -122,7 +122,7 @@ static void print_values(Run *r, const Code *c, const Step *s) {
     sb_init(&line, r->arena);
     sb_puts(&line, s->e->u.text ? s->e->u.text : "");
     for (int k = 0; k < s->e->n; k++) effect_print(&line, (mlc_type)s->e->kid[k]->type, c->slot[s->kid[k]]);
-    effect_emit(&line, ctx ? ctx->log : NULL, ctx ? ctx->log_user : NULL);
+    effect_emit(&line, ctx ? ctx->log : NULL, ctx ? ctx->log_user : NULL, 0);
 }
 
 static void effect(Run *r, Code *c, int i) {
@@ -130,7 +130,7 @@ static void effect(Run *r, Code *c, int i) {
     if (s->e->op == OP_EXTERN) {
         Value arg[8];
         for (int k = 0; k < s->e->n; k++) arg[k] = c->slot[s->kid[k]];
-        c->slot[i] = effect_call(s->call, arg);
+        c->slot[i] = effect_call(s->call, arg, 0);
     } else if (s->e->op == OP_PRINT) {
         print_values(r, c, s);
         c->slot[i] = c->slot[s->kid[0]];

@@ -70,6 +70,7 @@ struct StageNest {
     const Node *coord[MAX_RANK], *value[MAX_TUPLE], **where; /* inlined; over loop variables once built */
     VEC(Read) read;
     Interval covered[MAX_RANK]; /* what its loops run over, rounded tails included */
+    const Node *runs;     /* over sizes and the boxes of root: false only where no point of it is computed */
     VEC(Stmt *) check;
 };
 
@@ -84,6 +85,7 @@ struct FuncNest {
     const Scope *slid[MAX_RANK]; /* the loop that the dimension slides along, or NULL */
     int64_t most[MAX_RANK]; /* a constant that bounds the box's length, or 0 */
     Interval computed[MAX_RANK]; /* the box with rounded tails */
+    const Node *wanted;      /* at root: does any of its readers run?  Elsewhere true */
     VEC(StageNest *) stage;
 };
 
@@ -115,9 +117,12 @@ const Node *low_inline(Build *b, const Node *e);
 /* bounds.c */
 /* Ranges of what is bound inside `outer` (NULL: of everything) down to `inner`, on top of the base facts. */
 const Facts *low_facts(Build *b, const Scope *outer, const Scope *inner);
+const Facts *low_point_facts(Build *b, const StageNest *st, const Scope *at);
 Interval low_union(Build *b, const Facts *f, Interval a, Interval c);
 /* The box of f that the readers need at scope `at`; raises where it has no bounds. */
 void low_required(Build *b, Func *f, const Scope *at, Interval *box);
+/* The same of one reader, added to the box. */
+void low_required_by(Build *b, Func *f, const StageNest *reader, const Scope *at, Interval *box);
 /* Widens the box of a Func with updates by what they write and read of it. */
 void low_cover_updates(Build *b, FuncNest *fn, const Facts *f);
 /* The range of a node over the given facts, which must be bounded. */
@@ -139,7 +144,15 @@ int64_t low_fold(Build *b, const FuncNest *fn, int d);
 /* alloc_bounds.c: the memory of a Func that is placed. */
 void low_allocate(Build *b, FuncNest *fn);
 
+/* runs.c: which stages have no point to compute in a call? */
+const Node *low_runs(Build *b, const Scope *leaf);
+const Node *low_wanted(Build *b, const FuncNest *fn, const UseList *uses);
+
+/* index_casts.c: do the indices that become i32 fit it? */
+void low_index_casts(Build *b);
+
 /* checks.c: what the caller's buffers must satisfy. */
+void low_entry(Build *b, Stmt *check); /* adds one, unless it holds */
 void low_external(Build *b);
 const char *low_number(Build *b, int d); /* as text, for messages */
 void low_entry_checks(Build *b);

@@ -243,9 +243,9 @@ static int run_code(mlc_module *m, mlc_buffer *const *buffers, const mlc_scalar 
     }
     const Code *code = code_of(m, dense ? DENSE : GENERAL, f);
     mlc_call call = { .data = data, .shape = shape, .param = param, .hooks = &m->hooks };
-    unsigned mode = fp_enter();
+    call.mode = fp_enter();
     int r = code->fn(&call);
-    fp_leave(mode);
+    fp_leave(call.mode);
     if (!r) return 0;
     int64_t row = call.error[0] > 0 && call.error[0] < ERR_COUNT ? call.error[0] : r;
     const char *const *text = row == ERR_OUT_OF_MEMORY || !code->text ? NULL : code->text + 2 * call.error[1];
@@ -265,7 +265,7 @@ static void run_snapshot(mlc_module *m, mlc_buffer *const *buffers, const mlc_sc
             if (ty_is_float(s->param[i]->type)) v->f = param[m->meta.param[i].at].f;
             else v->i = param[m->meta.param[i].at].i;
         }
-        unsigned mode = fp_enter();
+        unsigned mode = s->ctx.mode = fp_enter();
         alg_interpret(scratch, s->output, buffers + s->n_inputs, m->meta.n_slots - s->n_inputs);
         fp_leave(mode);
         good = true;

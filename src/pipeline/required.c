@@ -56,19 +56,37 @@ static int64_t number_of(Numbers *n, const Node *e) {
     return v;
 }
 
-static void answer(Numbers *n, const Program *p, void (*each)(void *user, const char *input, int rank, const mlc_box *need),
+static bool has_points(const Numbers *n, const mlc_box *box) {
+    for (int i = 0; i < n->c->n_outputs; i++) {
+        bool all = true;
+        for (int d = 0; d < n->c->output[i]->rank; d++, box++) all &= box->extent > 0;
+        if (all) return true;
+    }
+    return false;
+}
+
+static void answer(Numbers *n, const Program *p, bool work, void (*each)(void *user, const char *input, int rank, const mlc_box *need),
                    void *user) {
     for (int i = 0; i < p->n_required; i++) {
         const Required *r = &p->required[i];
         mlc_box box[MAX_RANK];
         for (int d = 0; d < r->input->rank; d++) {
             box[d] = (mlc_box){ 0, 0 };
-            if (!r->dim[d].lo || !r->dim[d].hi) continue; /* nothing is read */
+            if (!work || !r->dim[d].lo || !r->dim[d].hi) continue; /* nothing is read */
             int64_t lo = number_of(n, r->dim[d].lo), hi = number_of(n, r->dim[d].hi);
             box[d] = (mlc_box){ lo, hi < lo ? 0 : hi - lo + 1 };
         }
         each(user, r->input->name, r->input->rank, box);
     }
+}
+
+void pl_required(Compile *c, const Program *p, const mlc_box *box,
+                 void (*each)(void *user, const char *input, int rank, const mlc_box *need), void *user) {
+    Numbers n = { .c = c };
+    pm_init(&n.number, &c->arena);
+    put_outputs(&n, box, p->index_bits);
+    put_rest(&n, p);
+    answer(&n, p, has_points(&n, box), each, user);
 }
 
 bool mlc_required(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const mlc_box *box,
@@ -83,11 +101,7 @@ bool mlc_required(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const 
         if (!box || !each) fault_raise(&c.fault, ERR_NO_BOXES, NULL);
         pl_resolve(&c);
         const Program *p = pl_lower(&c, true);
-        Numbers n = { .c = &c };
-        pm_init(&n.number, &c.arena);
-        put_outputs(&n, box, p->index_bits);
-        put_rest(&n, p);
-        answer(&n, p, each, user);
+        pl_required(&c, p, box, each, user);
         good = true;
         FAULT_END(&c.fault, b);
     }

@@ -228,6 +228,63 @@ START_TEST(sizes_that_do_not_fit_are_refused) {
 }
 END_TEST
 
+/* What is needed of input i of the program, as a box a dimension. */
+static void note_need(void *user, const char *input, int rank, const mlc_box *need) {
+    (void)input;
+    memcpy(user, need, (size_t)rank * sizeof *need);
+}
+
+START_TEST(indices_that_become_data_fit) {
+    static const i64 top = (i64)1 << 31;
+    static const struct {
+        const char *text, *plan;
+        i64 min, extent;
+        bool fits;
+        i64 last; /* the value of the last point */
+    } rows[] = {
+        { "f(x) = x;", "f: vectorize(x, 4)", top, 7, false, 0 },
+        { "f(x) = x;", "f: serial(x)", top - 6, 7, false, 0 },
+        { "f(x) = x;", "f: vectorize(x, 4)", top - 7, 7, true, INT32_MAX },
+        { "f(x) = x;", "f: vectorize(x, 4, .tail = shift)", -top, 7, true, INT32_MIN + 6 },
+        { "f(x) = x;", "f: vectorize(x, 4)", -top - 1, 7, false, 0 },
+        { "f(x) = x;", "f: vectorize(x, 4)", top, 0, true, 0 },
+        { "f(x) = i32(i64(x));", "f: vectorize(x, 4)", top, 7, true, INT32_MIN + 6 },
+        { "f(x) = i32(f32(x));", "f: vectorize(x, 4)", top, 7, false, 0 },
+        { "input a: u8[1]; f(x) = a(x * 0) + x;", "f: vectorize(x, 4)", top, 7, false, 0 },
+        { "f(x) = i32(x * 3);", "f: vectorize(x, 4)", top / 3, 7, false, 0 },
+        { "p(x) = x; f(x) = p(x + 100);", "p: compute_root(), vectorize(x, 8)", top - 106, 7, false, 0 },
+        { "p(x) = x; f(x) = p(x + 100);", "p: compute_root(), vectorize(x, 8)", top - 107, 7, true, INT32_MAX },
+        { "p(x) = x; f(x) = p(x + 100);", "f: split(x, xo, xi, 4), vectorize(xi); p: compute_at(f, xo), vectorize(x, 4)", top - 107, 7, true, INT32_MAX },
+        { "rdom k(2147483640, 9); f(x) = 0; f(x) += i32(k);", "f: serial(x)", 0, 7, false, 0 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Text t;
+        char text[256];
+        bool reads = strstr(rows[i].text, "input") != NULL;
+        snprintf(text, sizeof text, "mlc 1; %s output f", rows[i].text);
+        read_text(&t, text);
+        EACH_COMBO(k) {
+            mlc_module *m = build(&t, k, rows[i].plan);
+            if (!m) continue;
+            i32 out[8];
+            u8 in[1] = { 0 };
+            mlc_buffer f = *mlc_wrap(out, 7), *b[2] = { &f, &f };
+            f.dim[0].min = rows[i].min, f.dim[0].extent = rows[i].extent;
+            if (reads) b[0] = mlc_wrap(in, 1);
+            if (!rows[i].fits) {
+                expect(m, 1 + reads, b, 0, NULL, "INDEX_I32", k);
+            } else {
+                int rc = mlc_run(m, 1 + reads, b, 0, NULL, &t.e);
+                ck_assert_msg(rc == 0, "%s at %lld: %s", text, (long long)rows[i].min, t.e.message);
+                if (rows[i].extent) ck_assert_int_eq(out[6], rows[i].last);
+            }
+            mlc_module_free(m);
+        }
+        mlc_ctx_free(t.ctx);
+    }
+}
+END_TEST
+
 START_TEST(broken_tails_name_their_sizes) {
     static const struct {
         const char *plan;
@@ -374,6 +431,55 @@ START_TEST(floating_point_mode_is_mlcs_own) {
 }
 END_TEST
 
+/* Says whether it runs in its caller's mode, and leaves another one behind. */
+static f32 spoil(f32 v) {
+    bool good = (_mm_getcsr() & ~0x3fu) == FTZ_DAZ_UP;
+    _mm_setcsr(DEFAULT_MODE | 0x8040 | 0x2000); /* down */
+    return good ? v : -1;
+}
+
+static _Atomic int wrong_logs, logs;
+
+static void note_mode(void *user, const char *text) {
+    (void)user, (void)text;
+    atomic_fetch_add(&logs, 1);
+    if ((_mm_getcsr() & ~0x3fu) != FTZ_DAZ_UP) atomic_fetch_add(&wrong_logs, 1);
+}
+
+START_TEST(c_functions_run_in_the_callers_mode) {
+    Text t = { .ctx = mlc_ctx_new() };
+    mlc_ctx_log(t.ctx, note_mode, NULL);
+    mlc_extern_new(t.ctx, "spoil", (void (*)(void))spoil, "f32 -> f32");
+    t.p = mlc_program_parse(t.ctx, "mlc 1; extern spoil: f32 -> f32; input a: f32[2]; f(x, y) = spoil(a(x, y)) / 3 + a(x, y) * 0.5;"
+                                   "g(x, y) = print(\"v\", a(x, y)) / 3; output f, g", NULL);
+    ck_assert_msg(t.p != NULL, "%s", mlc_error(t.ctx));
+    for (t.n = 0; t.n < 2; t.n++) t.out[t.n] = mlc_program_output(t.p, t.n);
+    static const char *const plans[] = { "f: serial(x)", "f: vectorize(x, 4); g: vectorize(x, 4)", "f: parallel(y); g: parallel(y)" };
+    for (size_t p = 0; p < 3; p++)
+        EACH_COMBO(k) {
+            mlc_module *m = build(&t, k, plans[p]);
+            if (!m) continue;
+            f32 in[32], out[32], third[32];
+            for (int i = 0; i < 32; i++) in[i] = i % 3 ? (f32)i * 0.37f : (f32)i * 0x1p-140f;
+            mlc_buffer *b[] = { mlc_wrap(in, 4, 8), mlc_wrap(out, 4, 8), mlc_wrap(third, 4, 8) };
+            logs = wrong_logs = 0;
+            _mm_setcsr(FTZ_DAZ_UP);
+            int rc = mlc_run(m, 3, b, 0, NULL, &t.e);
+            unsigned after = _mm_getcsr();
+            _mm_setcsr(DEFAULT_MODE);
+            ck_assert_msg(rc == 0, "%s", t.e.message);
+            ck_assert_msg((after & ~0x3fu) == FTZ_DAZ_UP, "%s %s: the mode comes back as %x", k->target, plans[p], after);
+            ck_assert_msg(logs >= 32 && !wrong_logs, "%s %s: %d of %d lines logged in mlc's mode", k->target, plans[p], wrong_logs, logs);
+            for (int i = 0; i < 32; i++) {
+                ck_assert_msg(out[i] == fmaf(in[i], 0.5f, in[i] / 3), "%s %s -O%d: f(%d) is %a", k->target, plans[p], k->opt, i, (double)out[i]);
+                ck_assert_msg(third[i] == in[i] / 3, "%s %s -O%d: g(%d) is %a", k->target, plans[p], k->opt, i, (double)third[i]);
+            }
+            mlc_module_free(m);
+        }
+    mlc_ctx_free(t.ctx);
+}
+END_TEST
+
 /* ---- inside one process: sizes change, threads call ---- */
 
 START_TEST(extent_0_computes_nothing) {
@@ -407,6 +513,51 @@ START_TEST(extent_0_computes_nothing) {
             for (int x = 0; x < rows[i].side[1] * rows[i].side[3]; x++) ck_assert_float_eq(out[x], rows[i].value);
             mlc_module_free(m);
         }
+        mlc_ctx_free(t.ctx);
+    }
+}
+END_TEST
+
+/* Readers without a point need nothing of an input, also where others do. */
+START_TEST(empty_readers_need_nothing) {
+    static const struct {
+        const char *text, *plan;
+        i64 w, h, g;    /* f's box, g's box */
+        i64 n;          /* the param */
+        bool holds;
+        mlc_box need;   /* by mlc_required */
+    } rows[] = {
+        { "rdom k(0, 9); f(x, y) = 0.0f; f(x, y) += a(x + y + k + 100000); g(x) = a(x);", "f: vectorize(x, 8); f.u0: vectorize(x, 8)", 0, 5, 4, 0, true, { 0, 4 } },
+        { "rdom k(0, 9); f(x, y) = 0.0f; f(x, y) += a(x + y + k + 100000); g(x) = a(x);", "f.u0: reorder(x, k, y), parallel(y)", 3, 0, 4, 0, true, { 0, 4 } },
+        { "rdom k(0, 9); f(x, y) = 0.0f; f(x, y) += a(x + y + k + 100000); g(x) = a(x);", "g: serial(x)", 1, 1, 0, 0, false, { 100000, 9 } },
+        { "rdom k(0, 9); f(x, y) = 0.0f; f(x, y) += a(x + y + k + 100000); g(x) = a(x);", "g: serial(x)", 1, 1, 4, 0, false, { 0, 100009 } },
+        { "rdom k(0, 9); f(x, y) = 0.0f; f(x, y) += a(x + y + k + 100000); g(x) = a(x);", "g: serial(x)", 0, 0, 0, 0, true, { 0, 0 } },
+        { "rdom k(0, n); f(x, y) = 0.0f; f(x, y) += a(x + y + k + 100000); g(x) = a(x);", "f.u0: vectorize(x, 8)", 3, 3, 4, 0, true, { 0, 4 } },
+        { "p(x) = a(x + 100000); f(x, y) = p(x) + p(x + y); g(x) = a(x);", "p: compute_root(), vectorize(x, 8)", 0, 9, 4, 0, true, { 0, 4 } },
+        { "p(x) = a(x + 100000); f(x, y) = p(x) + p(x + y); g(x) = a(x);", "p: compute_at(f, y), vectorize(x, 8)", 9, 0, 4, 0, true, { 0, 4 } },
+        { "p(x) = a(x + 100000); rdom k(0, n); f(x, y) = 0.0f; f(x, y) += p(x + k); g(x) = a(x);", "p: compute_root(); f.u0: vectorize(x, 8)", 3, 3, 4, -5, true, { 0, 4 } },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Text t;
+        char text[256];
+        snprintf(text, sizeof text, "mlc 1; input a: f32[1]; param n: index = %lld; %s output f, g", (long long)rows[i].n, rows[i].text);
+        read_text(&t, text);
+        EACH_COMBO(k) {
+            mlc_module *m = build(&t, k, rows[i].plan);
+            if (!m) continue;
+            f32 in[4] = { 0, 1, 2, 3 }, out[32], same[4];
+            mlc_buffer *b[] = { mlc_wrap(in, 4), mlc_wrap(out, rows[i].w, rows[i].h), mlc_wrap(same, rows[i].g) };
+            int rc = mlc_run(m, 3, b, 0, NULL, &t.e);
+            ck_assert_msg((rc == 0) == rows[i].holds, "%s %s -O%d: %s", text, k->target, k->opt, t.e.message);
+            if (!rc) ck_assert_mem_eq(same, in, (size_t)rows[i].g * sizeof *in);
+            mlc_module_free(m);
+        }
+        mlc_plan *how = mlc_plan_new(t.ctx);
+        ck_assert(mlc_plan_parse(how, rows[i].plan, NULL));
+        mlc_box need = { -1, -1 }, out[3] = { { 0, rows[i].w }, { 0, rows[i].h }, { 0, rows[i].g } };
+        ck_assert_msg(mlc_required(how, t.n, t.out, out, note_need, &need, &t.e), "%s", t.e.message);
+        ck_assert_msg(need.extent == rows[i].need.extent && (!need.extent || need.min == rows[i].need.min),
+                      "%s: needs %lld from %lld", text, (long long)need.extent, (long long)need.min);
         mlc_ctx_free(t.ctx);
     }
 }
@@ -455,6 +606,9 @@ Suite *contract_calls_suite(void) {
     tcase_add_test(t, print_shows_each_needed_point);
     tcase_add_test(t, floating_point_mode_is_mlcs_own);
     tcase_add_test(t, extent_0_computes_nothing);
+    tcase_add_test(t, c_functions_run_in_the_callers_mode);
+    tcase_add_test(t, empty_readers_need_nothing);
+    tcase_add_test(t, indices_that_become_data_fit);
     tcase_add_test(t, modules_are_symbolic_in_sizes);
     suite_add_tcase(s, t);
     return s;

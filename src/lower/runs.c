@@ -1,0 +1,44 @@
+/* runs.c - which stages have no point to compute in a call?
+ *
+ * A call may give one output points and another none, and an RDom's extent may be 0.  What only such
+ * stages read is not needed: entry asks no input for it, and a Func at root that nothing else reads is not
+ * computed.
+ *
+ *     f(x) += in(x + k + 1000)        nothing of `in` is needed where f or the domain of k is empty
+ *
+ * A condition is false only where the stage certainly has no point.  A lone output has points wherever the
+ * body runs (build.c), so most programs have no condition at all. */
+#include "lower/nest.h"
+
+static bool may_be_empty(const Build *b, const StageNest *st) {
+    if (b->sched->n_outputs > 1) return true;
+    const RDom *dom = st->sched->def->rdom;
+    for (int i = 0; dom && i < dom->n; i++)
+        if (!ir_is_const(dom->extent[i])) return true;
+    return false;
+}
+
+/* Has the loop an iteration, in the longest of its runs? */
+static const Node *iterates(Build *b, const Scope *s) {
+    int64_t n;
+    if (!s->var || ir_is_int(s->extent, &n) || !may_be_empty(b, s->stage)) return ir_bool(b->ir, true);
+    Interval i = sim_bounds(b->ir, low_facts(b, b->root, s->up), s->extent, NULL);
+    return i.hi ? ir_make2(b->ir, OP_LT, ir_idx(b->ir, 0), i.hi) : ir_bool(b->ir, true);
+}
+
+const Node *low_runs(Build *b, const Scope *leaf) {
+    const Node *all = ir_bool(b->ir, true);
+    for (const Scope *s = leaf; s->up; s = s->up) {
+        all = ir_make2(b->ir, OP_LAND, all, iterates(b, s));
+        if (s->up == b->root) all = ir_make2(b->ir, OP_LAND, all, s->stage->fn->wanted);
+    }
+    return sim_simplify(b->ir, b->base, all);
+}
+
+/* Elsewhere than at root a Func is computed whenever the loops around it are. */
+const Node *low_wanted(Build *b, const FuncNest *fn, const UseList *uses) {
+    if (fn->storage || fn->compute != b->root) return ir_bool(b->ir, true);
+    const Node *any = ir_bool(b->ir, false);
+    for (int i = 0; i < uses->n; i++) any = ir_make2(b->ir, OP_LOR, any, uses->at[i]->runs);
+    return sim_simplify(b->ir, b->base, any);
+}
