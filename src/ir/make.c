@@ -268,6 +268,7 @@ static bool is_whole(mlc_type t) {
 
 /* Does casting from -> mid -> to equal from -> to? */
 static bool skips(mlc_type from, mlc_type mid, mlc_type to) {
+    if (from == MLC_INDEX && to == MLC_I32) return false; /* alone it must fit; through i64 it wraps */
     if (is_exact(from, mid)) /* int -> float -> int saturates where int -> int would wrap */
         return !(ty_is_float(mid) && !ty_is_float(from) && is_whole(to)) || is_exact(from, to);
     return is_whole(from) && is_whole(mid) && is_whole(to) && ty_bits(to) <= ty_bits(mid);

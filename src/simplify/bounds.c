@@ -58,12 +58,6 @@ const Lin *bound_lin(Sim *s, const Lin *a, int depth, bool upper) {
     return sum;
 }
 
-static Interval sum_bounds(Sim *s, const Node *e, int depth) {
-    const Lin *l = lin_of(s, e);
-    const Lin *lo = bound_lin(s, l, depth, false), *hi = bound_lin(s, l, depth, true);
-    return (Interval){ lo ? lin_node(s, lo) : NULL, hi ? lin_node(s, hi) : NULL };
-}
-
 /* ---- operators ---- */
 
 /* The constant range as an interval; the bare range of a 32- or 64-bit type counts as infinite. */
@@ -76,6 +70,14 @@ static Interval constant(Sim *s, const Node *e) {
     if (r.lo != NINF && r.lo != PINF && !(wide && r.lo == all.lo && r.lo < 0)) i.lo = ir_int(s->I, t, r.lo);
     if (r.hi != PINF && r.hi != NINF && !(wide && r.hi == all.hi)) i.hi = ir_int(s->I, t, r.hi);
     return i;
+}
+
+static Interval sum_bounds(Sim *s, const Node *e, int depth) {
+    const Lin *l = lin_of(s, e);
+    for (int i = 0; i < l->n; i++)
+        if (l->at[i].atom == e) return constant(s, e); /* its coefficients overflow: no sum to take apart */
+    const Lin *lo = bound_lin(s, l, depth, false), *hi = bound_lin(s, l, depth, true);
+    return (Interval){ lo ? lin_node(s, lo) : NULL, hi ? lin_node(s, hi) : NULL };
 }
 
 static const Node *both(Sim *s, Op op, const Node *a, const Node *b) {
