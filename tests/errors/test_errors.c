@@ -193,6 +193,19 @@ START_TEST(sizes_too_far) {
 }
 END_TEST
 
+START_TEST(indices_too_long_for_i32) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_func f = mlc_program_output(read_text(ctx, "f(x) = 3 * x; output f"), 0);
+    int32_t out[4];
+    mlc_buffer b = *mlc_wrap(out, 4);
+    b.dim[0].min = 1 << 30;
+    ck_assert(!mlc_realize(f, &b, NULL));
+    ck_assert_str_eq(mlc_error(ctx), "f makes an i32 of the index f.x * 3, which goes from 3221225472 to 3221225481 here; write "
+                                     "i64(..) around it");
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 /* ---- arguments that are not there ---- */
 
 START_TEST(missing_arguments) {
@@ -278,6 +291,7 @@ Suite *errors_suite(void) {
     tcase_add_test(t, signature_whole);
     tcase_add_test(t, a_file_that_cannot_be_written);
     tcase_add_test(t, sizes_too_far);
+    tcase_add_test(t, indices_too_long_for_i32);
     tcase_add_test(t, missing_arguments);
     tcase_add_test(t, broken_invariants_are_errors);
     tcase_add_test(t, memory_is_out);
