@@ -62,7 +62,7 @@ typedef struct {
     int n;
 } Slots;
 /* `random`: inputs without a file get random data of --size. */
-bool slots_open(Slots *s, Job *j, Args *a, mlc_module *m, mlc_plan *plan, bool random);
+bool slots_open(Slots *s, Job *j, Args *a, mlc_module *m, bool random);
 bool slots_write(const Slots *s, const Args *a, mlc_module *m);
 void slots_close(Slots *s);
 bool pairs_all_used(const Args *a);

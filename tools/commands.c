@@ -18,17 +18,29 @@ static mlc_module *compile(const Job *j, const Args *a, mlc_plan *plan) {
     return m;
 }
 
+/* Params without a value, in the words of the command line. */
+static bool params_set(const mlc_module *m) {
+    mlc_param_info p;
+    for (int i = 0; mlc_module_param(m, i, &p); i++) {
+        if (p.has_value) continue;
+        complain("param %s has no value; write for example %s=%s", p.name, p.name,
+                 p.type >= MLC_F16 && p.type <= MLC_F64 ? "1.5" : "1");
+        return false;
+    }
+    return true;
+}
+
 static const char *chosen(const Args *a) {
     return a->n_schedules ? a->schedule[a->n_schedules - 1] : NULL;
 }
 
 /* ---- run ---- */
 
-static int run_module(Job *j, Args *a, mlc_module *m, mlc_plan *plan) {
-    Slots s;
+static int run_module(Job *j, Args *a, mlc_module *m) {
+    Slots s = { .n = 0 };
     mlc_error_info e;
     int r = EXIT_FAIL;
-    if (slots_open(&s, j, a, m, plan, false)) {
+    if (params_set(m) && slots_open(&s, j, a, m, false)) {
         double t = now_us();
         bool good = mlc_run(m, s.n, s.at, 0, NULL, &e) == 0;
         t = now_us() - t;
@@ -36,8 +48,8 @@ static int run_module(Job *j, Args *a, mlc_module *m, mlc_plan *plan) {
         else if (slots_write(&s, a, m)) r = EXIT_GOOD;
         mlc_times p = mlc_module_times(m);
         if (a->time)
-            printf("key_ms\t%.3f\nlower_ms\t%.3f\ncodegen_ms\t%.3f\nbuild_ms\t%.3f\nload_ms\t%.3f\ncompile_ms\t%.3f\nrun_ms\t%.3f\n",
-                   p.key, p.lower, p.codegen, p.build, p.load, p.total, t / 1e3);
+            printf("key_ms\t%.3f\nlower_ms\t%.3f\ncodegen_ms\t%.3f\nbuild_ms\t%.3f\nload_ms\t%.3f\ncompile_ms\t%.3f\ncached\t%d\nrun_ms\t%.3f\n",
+                   p.key, p.lower, p.codegen, p.build, p.load, p.total, p.cached, t / 1e3);
     }
     slots_close(&s);
     return r;
@@ -49,7 +61,7 @@ int cmd_run(Args *a) {
     int r = EXIT_FAIL;
     mlc_plan *plan = job_params(&j, a) ? job_plan(&j, chosen(a)) : NULL;
     mlc_module *m = plan ? compile(&j, a, plan) : NULL;
-    if (m) r = run_module(&j, a, m, plan);
+    if (m) r = run_module(&j, a, m);
     mlc_module_free(m);
     job_close(&j);
     return r;
@@ -161,8 +173,9 @@ static void print_trials(const Args *a, Trial *t, int n) {
 static bool open_trials(Job *j, const Args *a, Trial *t, int n) {
     bool any = false;
     for (int i = 0; i < n; i++) {
-        t[i].name = a->n_schedules ? a->schedule[i] : "default";
         t[i].plan = job_plan(j, a->n_schedules ? a->schedule[i] : NULL);
+        const char *own = t[i].plan ? mlc_plan_name(t[i].plan) : NULL; /* of the plan that was found */
+        t[i].name = a->n_schedules ? a->schedule[i] : own ? own : "none";
         t[i].m = t[i].plan ? compile(j, a, t[i].plan) : NULL;
         t[i].us = calloc((size_t)a->rounds, sizeof *t[i].us);
         if (!t[i].plan) mlc_error_clear(j->ctx);
@@ -177,10 +190,10 @@ int cmd_bench(Args *a) {
     int n = a->n_schedules ? a->n_schedules : 1, r = EXIT_FAIL;
     if (!job_open(&j, a)) return EXIT_FAIL;
     if (job_params(&j, a) && open_trials(&j, a, t, n)) {
-        Slots s;
+        Slots s = { .n = 0 };
         int first = 0;
         while (!t[first].m) first++;
-        if (slots_open(&s, &j, a, t[first].m, t[first].plan, true)) {
+        if (params_set(t[first].m) && slots_open(&s, &j, a, t[first].m, true)) {
             bool good = time_trials(t, n, &s, a->rounds);
             print_trials(a, t, n);
             for (int i = 0; i < n; i++) good = good && t[i].m;
@@ -218,8 +231,8 @@ static void info_targets(void) {
 }
 
 int cmd_info(Args *a) {
-    static const char *const variables[] = { "MLC_TARGET", "MLC_CC", "MLC_CFLAGS", "MLC_CACHE", "MLC_NUM_THREADS",
-                                             "MLC_TIME", "MLC_DUMP" };
+    static const char *const variables[] = { "MLC_TARGET", "MLC_CC", "MLC_CFLAGS", "MLC_CACHE", "MLC_CACHE_MIB",
+                                             "MLC_NUM_THREADS", "MLC_TIME", "MLC_DUMP" };
     (void)a;
     printf("mlc %s\n", mlc_version());
     info_targets();

@@ -184,67 +184,29 @@ static mlc_buffer *open_input(Job *j, Args *a, const mlc_slot_info *s, bool rand
 
 /* ---- the extents of outputs: given, else the most that the inputs allow ---- */
 
-typedef struct {
-    const Slots *slots;
-    mlc_module *m;
-    mlc_box *box; /* of the output, to be cut */
-    int rank;
-    bool fits;
-} Cut;
-
-/* Where an input is needed beyond its box, the output's box shrinks in the same dimension by as much. */
-static void cut(void *user, const char *input, int rank, const mlc_box *need) {
-    Cut *c = user;
-    mlc_slot_info s;
-    int slot = 0;
-    while (mlc_module_slot(c->m, slot, &s) && (s.is_output || strcmp(s.name, input))) slot++;
-    if (slot >= c->slots->n) return;
-    const mlc_buffer *b = c->slots->at[slot];
-    for (int d = 0; d < rank && d < c->rank; d++) {
-        int64_t low = b->dim[d].min - need[d].min;
-        int64_t high = need[d].min + need[d].extent - (b->dim[d].min + b->dim[d].extent);
-        if (need[d].extent <= 0 || (low <= 0 && high <= 0)) continue;
-        if (low > 0) {
-            c->box[d].min += low;
-            c->box[d].extent -= low;
-        }
-        if (high > 0) c->box[d].extent -= high;
-        if (c->box[d].extent < 0) c->box[d].extent = 0;
-        c->fits = false;
-    }
+/* "W,H": as many letters as dimensions. */
+static const char *size_letters(int rank, char space[2 * MLC_MAX_RANK]) {
+    static const char letters[] = "W,H,D,N,C,K,L,M";
+    snprintf(space, 2 * MLC_MAX_RANK, "%.*s", 2 * rank - 1, letters);
+    return space;
 }
 
-static bool guess(const Slots *s, Job *j, mlc_module *m, mlc_plan *plan, int output, int rank, mlc_box *box) {
-    const mlc_buffer *like = NULL;
-    for (int i = 0; i < s->n; i++)
-        if (s->at[i]->rank == rank && !like) like = s->at[i];
-    if (!like) return false;
-    for (int d = 0; d < rank; d++) box[d] = (mlc_box){ like->dim[d].min, like->dim[d].extent };
-    for (int round = 0; round < 4; round++) {
-        Cut c = { s, m, box, rank, true };
-        mlc_error_info e;
-        if (!mlc_required(plan, 1, &j->output[output], box, cut, &c, &e)) return false;
-        if (c.fits) return true;
-    }
-    return true; /* the call says what does not fit */
-}
-
-static bool output_box(Slots *s, Job *j, Args *a, mlc_module *m, mlc_plan *plan, int output, const mlc_slot_info *info,
-                       mlc_box *box) {
+static bool output_box(Job *j, Args *a, int output, const mlc_slot_info *info, mlc_box *box) {
     Pair *size = find(a->size, a->n_sizes, info->name);
+    char letters[2 * MLC_MAX_RANK];
+    mlc_error_info e;
     if (size) {
         size->used = true;
         return read_size(info->name, size->text, info->rank, box);
     }
-    if (info->rank == 0 || guess(s, j, m, plan, output, info->rank, box)) return true;
-    complain("nothing tells the extents of %s; write --size %s=W,H", info->name, info->name);
+    if (info->rank == 0 || mlc_allowed(j->output[output], box, &e)) return true;
+    complain("%s\nmlc: write --size %s=%s", e.message, info->name, size_letters(info->rank, letters));
     return false;
 }
 
-bool slots_open(Slots *s, Job *j, Args *a, mlc_module *m, mlc_plan *plan, bool random) {
+bool slots_open(Slots *s, Job *j, Args *a, mlc_module *m, bool random) {
     mlc_slot_info info;
     mlc_box box[MLC_MAX_RANK];
-    Slots inputs = { .n = 0 };
     int output = -1;
     *s = (Slots){ .n = 0 };
     if (mlc_module_slots(m) > MOST) {
@@ -254,7 +216,7 @@ bool slots_open(Slots *s, Job *j, Args *a, mlc_module *m, mlc_plan *plan, bool r
     for (int i = 0; mlc_module_slot(m, i, &info); i++) {
         if (info.is_output) {
             output += info.element == 0;
-            if (info.element == 0 && !output_box(&inputs, j, a, m, plan, output, &info, box)) return false;
+            if (info.element == 0 && !output_box(j, a, output, &info, box)) return false;
             s->at[i] = make(info.type, info.rank, box);
             Pair *file = find(a->pair, a->n_pairs, info.name);
             if (file) file->used = true;
@@ -265,7 +227,6 @@ bool slots_open(Slots *s, Job *j, Args *a, mlc_module *m, mlc_plan *plan, bool r
         }
         if (!s->at[i]) return false;
         s->n = i + 1;
-        if (!info.is_output) inputs = *s;
     }
     return pairs_all_used(a);
 }
@@ -280,15 +241,18 @@ static const char *element_path(const char *path, int element, char *space, size
 bool slots_write(const Slots *s, const Args *a, mlc_module *m) {
     mlc_slot_info info, next;
     char why[WHY], space[4096];
+    bool any = false;
     for (int i = 0; mlc_module_slot(m, i, &info); i++) {
         const Pair *file = info.is_output ? find((Pair *)(uintptr_t)a->pair, a->n_pairs, info.name) : NULL;
         if (!file) continue;
+        any = true;
         bool tuple = info.element || (mlc_module_slot(m, i + 1, &next) && next.element);
         const char *path = tuple ? element_path(file->text, info.element, space, sizeof space) : file->text;
         if (array_write(path, s->at[i], why)) continue;
         complain("%s: %s", path, why);
         return false;
     }
+    if (!any) complain("no output has a file; write NAME=FILE to keep one");
     return true;
 }
 

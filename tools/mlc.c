@@ -17,13 +17,16 @@ static const char common[] =
 
 static const Command commands[] = {
     { "run", "run P.mlc [options] NAME=FILE|VALUE ...",
-      "Runs a program.  NAME=FILE reads an input (PNG, NPY) or writes an output (.png, .npy); NAME=VALUE sets a param.\n"
-      "  --size NAME=W,H   the extents of an output, or MIN:EXTENT each (else: the most that its inputs allow)\n"
+      "Runs a program.  NAME=FILE reads an input (PNG, NPY) or writes an output (.png, .npy; a tuple's\n"
+      "a=q.npy gives q.0.npy, q.1.npy ...); NAME=VALUE sets a param.\n"
+      "  --size NAME=W,H   the extents of an output, or MIN:EXTENT each (else: the most\n"
+      "                    that its inputs allow; where they do not limit it, the first input's of its rank)\n"
       "  --time            print the parts of the compile and the time of the run\n", cmd_run },
-    { "check", "check P.mlc", "Reads a program and lowers it under each of its plans.\n", cmd_check },
-    { "explain", "explain P.mlc --level algorithm|schedule|loops|c [options]", "Prints a program at a level.\n", cmd_explain },
+    { "check", "check P.mlc [options]", "Reads a program and lowers it under each of its plans.\n", cmd_check },
+    { "explain", "explain P.mlc [--level algorithm|schedule|loops|c] [options]",
+      "Prints a program at a level; loops where none is given.\n", cmd_explain },
     { "emit", "emit P.mlc -o PREFIX [--name F] [--object] [--openmp] [options]",
-      "Writes PREFIX.c and PREFIX.h (and PREFIX.o) that need nothing of mlc.\n", cmd_emit },
+      "Writes PREFIX.c and PREFIX.h (and PREFIX.o) that need nothing of mlc; files that mlc did not write stay.\n", cmd_emit },
     { "bench", "bench P.mlc [options] [--schedule S ...] [--rounds N] [--size NAME=W,H ...] NAME=FILE|VALUE ...",
       "Times a program under each plan given, interleaved, and prints a line of tab-separated values each.\n"
       "Inputs without a file hold random data of the extents that --size gives.\n", cmd_bench },

@@ -131,6 +131,11 @@ bool png_encode(FILE *f, const mlc_buffer *b, char why[WHY]) {
     bool picture = (b->rank == 2 || (b->rank == 3 && b->dim[2].extent >= 1 && b->dim[2].extent <= 4)) &&
                    b->dim[0].extent > 0 && b->dim[1].extent > 0 && b->dim[0].extent < 1 << 20 && b->dim[1].extent < 1 << 20;
     bool type = b->type == MLC_U8 || b->type == MLC_U16 || b->type == MLC_BOOL || (b->type >= MLC_F16 && b->type <= MLC_F64);
+    for (int d = 0; d < b->rank; d++) {
+        if (b->dim[d].extent) continue;
+        snprintf(why, WHY, "the extent of dimension %d is 0, and a picture has points; write .npy", d);
+        return false;
+    }
     if (!picture || !type) {
         snprintf(why, WHY, "an array of %s with %d dimensions is no picture; write .npy", mlc_type_name(b->type), b->rank);
         return false;

@@ -44,13 +44,14 @@ typedef struct {
 /* ---- inputs of realize ---- */
 
 /* The buffer that realize reads for this input; the user keeps it, and it must live until the calls are
- * done.  False (and an error in the context) where its type or rank differ. */
+ * done.  False (and an error in the context) where its type or rank differ or it has no data; then nothing is
+ * bound. */
 MLC_API bool mlc_bind(mlc_func input, const mlc_buffer *b);
 MLC_API void mlc_unbind(mlc_func input);
 
 /* ---- realize: compile (in the cache, usually) and run ---- */
 
-/* Under the context's default plan; false leaves the message in mlc_error(ctx). */
+/* Under the context's default plan, into a buffer with memory; false leaves the message in mlc_error(ctx). */
 MLC_API bool mlc_realize(mlc_func f, mlc_buffer *out, const mlc_options *o);
 /* Several outputs: a buffer an element of each output's tuple, in order.  A buffer whose data is NULL, or a
  * NULL entry of `buffers`, is allocated: with its own extents, else those that the program fixes, else those
@@ -139,7 +140,7 @@ MLC_API bool mlc_explain(mlc_plan *plan, int n_outputs, const mlc_func *outputs,
                          const mlc_options *o, FILE *to, mlc_error_info *error);
 
 /* Writes PREFIX.c and PREFIX.h (and PREFIX.o where `object`), which need nothing of mlc: the function
- * `name` takes its buffers and params.  Target "host" here means avx2. */
+ * `name` takes its buffers and params.  Files of these names that mlc did not write are left alone: an error.  Target "host" here means avx2. */
 typedef struct {
     const char *name; /* default: the first output's */
     bool object;      /* also compile it */

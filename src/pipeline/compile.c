@@ -6,9 +6,11 @@
 #define XXH_INLINE_ALL
 #include "pipeline/pipeline.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <xxhash.h>
 
@@ -99,12 +101,19 @@ static void make_key(Compile *c) {
     c->times.key = pl_now() - c->begun;
 }
 
-/* MLC_DUMP=dir: the texts of every level. */
+/* MLC_DUMP=dir: the loops and both C texts of each program lowered.  The folder is made where it lacks. */
 static void dump(Compile *c, const char *what, const char *text) {
     const char *dir = getenv("MLC_DUMP");
     if (!dir || !*dir || !text) return;
-    FILE *f = fopen(arena_printf(&c->arena, "%s/%s-%.8s.%s", dir, c->output[0]->name, c->key, what), "w");
-    if (!f) return;
+    const char *path = arena_printf(&c->arena, "%s/%s-%.8s.%s", dir, c->output[0]->name, c->key, what);
+    mkdir(dir, 0777); /* it may be there */
+    FILE *f = fopen(path, "w");
+    if (!f) {
+        const char *line = arena_printf(&c->arena, "MLC_DUMP: %s: %s", path, strerror(errno));
+        if (c->ctx->log) c->ctx->log(c->ctx->log_user, line);
+        else fprintf(stderr, "%s\n", line);
+        return;
+    }
     fputs(text, f);
     fclose(f);
 }

@@ -17,6 +17,16 @@ static void write_file(Compile *c, const char *path, const char *text) {
     if (!good) fault_raise(&c->fault, ERR_WRITE_FILE, NULL, path, strerror(why));
 }
 
+/* Is there a file that mlc did not write?  Its first words tell; an empty one is nobody's. */
+static void spare_others(Compile *c, const char *path) {
+    static const char ours[] = "/* Made by mlc";
+    char head[sizeof ours] = "";
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(head, 1, sizeof ours - 1, f) : 0;
+    if (f) fclose(f);
+    if (n && strcmp(head, ours)) fault_raise(&c->fault, ERR_NOT_OURS, NULL, path);
+}
+
 /* A C identifier of a Func's name: generated names hold '$'. */
 static const char *identifier(Arena *a, const char *name) {
     char *s = arena_str(a, name);
@@ -42,8 +52,11 @@ static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, cons
     sb_init(&header, &c->arena);
     cg_cpu(&code, p, &cg);
     cg_emit_header(&header, p, &cg);
-    write_file(c, arena_printf(&c->arena, "%s.c", prefix), code.at);
-    write_file(c, arena_printf(&c->arena, "%s.h", prefix), header.at);
+    const char *c_path = arena_printf(&c->arena, "%s.c", prefix), *h_path = arena_printf(&c->arena, "%s.h", prefix);
+    spare_others(c, c_path);
+    spare_others(c, h_path);
+    write_file(c, c_path, code.at);
+    write_file(c, h_path, header.at);
     if (e->object) code_object(&c->arena, &c->options, code.at, arena_printf(&c->arena, "%s.o", prefix), e->openmp);
 }
 

@@ -163,6 +163,9 @@ void pl_close(Compile *c);
 void pl_begin(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs, const mlc_options *o);
 void pl_resolve(Compile *c);
 Program *pl_lower(Compile *c, bool dense);
+/* mlc_required of a program that is lowered already; raises (required.c). */
+void pl_required(Compile *c, const Program *p, const mlc_box *box,
+                 void (*each)(void *user, const char *input, int rank, const mlc_box *need), void *user);
 void pl_program_text(Compile *c, StrBuf *out); /* the algorithm, then the plan */
 mlc_module *pl_compile(Compile *c);            /* after pl_begin */
 mlc_module *pl_find_or_compile(Compile *c);    /* the same, in this process' modules first; a counted reference */

@@ -12,16 +12,18 @@ bool mlc_bind(mlc_func input, const mlc_buffer *buffer) {
         fault_note(fault, ERR_BIND_INPUT, &place, f->name);
         return false;
     }
-    if (!buffer) {
-        f->bound = NULL;
-        return true;
-    }
+    f->bound = NULL; /* after a refusal too: nothing runs on what was bound before */
+    if (!buffer) return true;
     if (buffer->type != f->type[0]) {
         fault_note(fault, ERR_CALL_TYPE, &place, f->name, mlc_type_name(buffer->type), mlc_type_name(f->type[0]));
         return false;
     }
     if (buffer->rank != f->rank) {
         fault_note(fault, ERR_CALL_RANK, &place, f->name, buffer->rank, f->rank);
+        return false;
+    }
+    if (!buffer->data && mlc_buffer_count(buffer)) {
+        fault_note(fault, ERR_CALL_NULL, &place, f->name);
         return false;
     }
     f->bound = (mlc_buffer *)(uintptr_t)buffer; /* only read */
@@ -128,12 +130,24 @@ bool mlc_realize_all(mlc_plan *plan, int n_outputs, const mlc_func *outputs, mlc
     return realize(plan, n_outputs, outputs, buffers, n, o);
 }
 
+/* One Func, one buffer with memory: what would be allocated here nobody could free. */
+static bool is_realizable(mlc_func f, const mlc_buffer *out) {
+    if (!f.f) return true; /* refused later */
+    Fault *fault = &f.f->ctx->fault;
+    Place place = { .object = "realize" };
+    if (f.f->is_input) fault_note(fault, ERR_REALIZE_INPUT, &place, f.f->name);
+    else if (f.f->n > 1) fault_note(fault, ERR_REALIZE_TUPLE, &place, f.f->name, f.f->n);
+    else if (!out || (!out->data && mlc_buffer_count(out))) fault_note(fault, ERR_CALL_NULL, &place, f.f->name);
+    else return true;
+    return false;
+}
+
 bool mlc_realize(mlc_func f, mlc_buffer *out, const mlc_options *o) {
-    return realize(NULL, 1, &f, &out, 1, o);
+    return is_realizable(f, out) && realize(NULL, 1, &f, &out, 1, o);
 }
 
 bool mlc_interpret(mlc_func f, mlc_buffer *out) {
     mlc_options o = { .target = "interpret" };
     mlc_plan none = { .ctx = f.f ? f.f->ctx : NULL };
-    return none.ctx && realize(&none, 1, &f, &out, 1, &o);
+    return none.ctx && is_realizable(f, out) && realize(&none, 1, &f, &out, 1, &o);
 }

@@ -245,6 +245,7 @@ START_TEST(the_tool_says_what_is_wrong) {
         { "run %s --bogus", 2, "usage: mlc run" },
         { "run /nowhere.mlc", 1, "No such file" },
         { "run %s gain=1", 1, "input in has no file; write in=FILE" },
+        { "bench %s --size in=9,9", 1, "param gain has no value; write for example gain=1.5" },
         { "run %s gain=much", 1, "gain=much: it is no number" },
         { "run %s gain=9 in=%s", 1, "neither PNG nor NPY" },
         { "explain %s --level asm", 1, "there is no level 'asm'" },
@@ -271,6 +272,78 @@ START_TEST(the_tool_says_what_is_wrong) {
 }
 END_TEST
 
+/* Without --size an output is the largest that its inputs allow, or an error: never less in silence. */
+START_TEST(outputs_are_the_largest_that_inputs_allow) {
+    if (!getenv("MLC")) return;
+    static const struct {
+        const char *input, *body;
+        int rank, out_rank;
+        int64_t in[3], want[3]; /* want[0] -1: an error that asks for `size` */
+        const char *size;
+    } rows[] = {
+        { "u8[2]", "t(x, y) = in(y, x);", 2, 2, { 1022, 1534 }, { 1534, 1022 }, 0 },
+        { "u8[2]", "t(x, y) = in(x * 2, y * 2);", 2, 2, { 1022, 1534 }, { 511, 767 }, 0 },
+        { "u8[2]", "t(x, y) = in(2 * x, y) + in(2 * x + 1, y);", 2, 2, { 1021, 15 }, { 510, 15 }, 0 },
+        { "u8[2]", "t(x, y) = in(x / 2, y / 2);", 2, 2, { 1022, 1534 }, { 2044, 3068 }, 0 },
+        { "u8[2]", "t(x, y) = in(x - 1, y) + in(x + 3, y);", 2, 2, { 30, 7 }, { 26, 7 }, 0 },
+        { "u8[2]", "t(x, y) = in(1000 - x, y);", 2, 2, { 30, 7 }, { 30, 7 }, 0 },
+        { "u8[2]", "t(x, y) = in(5 * x - 100000, y);", 2, 2, { 30, 7 }, { 6, 7 }, 0 },
+        { "u8[2]", "t(x, y) = in(x + 3, y) + in(9 - x, y);", 2, 2, { 10, 7 }, { 7, 7 }, 0 },
+        { "u8[3]", "t(x, y) = in(x, y, 0) / 2 + in(x, y, 2) / 2;", 3, 2, { 13, 7, 3 }, { 13, 7 }, 0 },
+        { "u8[3]", "t(x, y) = in(x, y, 0) / 2 + in(x, y, 3) / 2;", 3, 2, { 13, 7, 3 }, { -1 }, "W,H" },
+        { "u8[2]", "rdom k(0, 13); t(y) += u32(in(k, y));", 2, 1, { 13, 7 }, { 7 }, 0 },
+        { "u8[1]", "t(x, y) = in(x) + in(y);", 1, 2, { 13 }, { 13, 13 }, 0 },
+        { "u8[1]", "t(x, y) = in(x + y);", 1, 2, { 13 }, { -1 }, "W,H" },
+        { "u8[1]", "t(x, y, c) = in(x);", 1, 3, { 13 }, { -1 }, "W,H,D" },
+        { "u8[2]", "t(x, y) = in(clamp(x, 0, 12), clamp(y, 0, 6));", 2, 2, { 13, 7 }, { 13, 7 }, 0 },
+        { "u8[2]", "t(x) = in(clamp(x, 0, 12), 0);", 2, 1, { 13, 7 }, { -1 }, "W" },
+        { "u8[2]", "t(x, y) = in(x * 2, y);", 2, 2, { 0, 7 }, { 0, 0 }, 0 },
+        { "u8[2]", "t(x, y) = in(x, y) + in(x + 20, y);", 2, 2, { 13, 7 }, { -1 }, "W,H" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char out[4096], args[512], text[512], why[WHY];
+        int n = snprintf(text, sizeof text, "mlc 1\ninput in: %s;\n%s\noutput t;\n", rows[i].input, rows[i].body);
+        put_file("p.mlc", text, (size_t)n);
+        mlc_buffer *in = pattern(MLC_U8, rows[i].rank, rows[i].in);
+        ck_assert_msg(array_write(path("in.npy"), in, why), "%s", why);
+        mlc_buffer_free(in);
+        snprintf(args, sizeof args, "run %s in=%s t=%s", path("p.mlc"), path("in.npy"), path("t.npy"));
+        int status = tool(args, out, sizeof out);
+        if (rows[i].want[0] < 0) {
+            snprintf(text, sizeof text, "the inputs do not tell the extents of output t; give them\nmlc: write --size t=%s\n",
+                     rows[i].size);
+            ck_assert_msg(status == 1 && strstr(out, text), "%s gives %d, %s", rows[i].body, status, out);
+            continue;
+        }
+        ck_assert_msg(status == 0, "%s: %s", rows[i].body, out);
+        mlc_buffer *t = array_read(path("t.npy"), why);
+        ck_assert_msg(t && t->rank == rows[i].out_rank, "%s: %s", rows[i].body, why);
+        for (int d = 0; d < t->rank; d++)
+            ck_assert_msg(t->dim[d].extent == rows[i].want[d], "%s: %lld in dimension %d", rows[i].body,
+                          (long long)t->dim[d].extent, d);
+        mlc_buffer_free(t);
+    }
+}
+END_TEST
+
+START_TEST(emit_spares_what_others_wrote) {
+    if (!getenv("MLC")) return;
+    char out[4096], args[512], why[WHY];
+    put_file("p.mlc", program, sizeof program - 1);
+    put_file("mine.h", "int x;", 6);
+    snprintf(args, sizeof args, "emit %s -o %s", path("p.mlc"), path("mine"));
+    ck_assert_int_eq(tool(args, out, sizeof out), 1);
+    ck_assert_ptr_nonnull(strstr(out, "mine.h exists and was not made by mlc; choose another prefix"));
+    ck_assert_int_ne(access(path("mine.c"), F_OK), 0);
+    size_t n;
+    char *old = file_bytes(path("mine.h"), &n, why);
+    ck_assert(n == 6 && !memcmp(old, "int x;", 6));
+    free(old);
+    snprintf(args, sizeof args, "emit %s -o %s", path("p.mlc"), path("new"));
+    for (int i = 0; i < 2; i++) ck_assert_msg(tool(args, out, sizeof out) == 0, "%s", out); /* its own it replaces */
+}
+END_TEST
+
 Suite *files_suite(void) {
     Suite *s = suite_create("files");
     TCase *t = tcase_create("files");
@@ -284,6 +357,8 @@ Suite *files_suite(void) {
     tcase_add_test(t, what_cannot_be_written_leaves_the_old_file);
     tcase_add_test(t, the_tool_runs_programs);
     tcase_add_test(t, the_tool_says_what_is_wrong);
+    tcase_add_test(t, outputs_are_the_largest_that_inputs_allow);
+    tcase_add_test(t, emit_spares_what_others_wrote);
     suite_add_tcase(s, t);
     return s;
 }

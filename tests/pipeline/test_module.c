@@ -311,6 +311,40 @@ START_TEST(options_are_checked) {
 }
 END_TEST
 
+/* A refused call of realize or bind: nothing runs, and the message says what to do. */
+static void refused(mlc_ctx *ctx, bool good, const char *message) {
+    ck_assert(!good);
+    ck_assert_str_eq(mlc_error(ctx), message);
+    mlc_error_clear(ctx);
+}
+
+START_TEST(realize_refuses_what_it_cannot_fill) {
+    Program p = make();
+    mlc_var x = mlc_var_new(p.ctx, "x");
+    mlc_func pair = mlc_func_new(p.ctx, "pair");
+    mlc_def_tuple(mlc_at(pair, x), x, mlc_mul(x, 2));
+    mlc_param_set(p.k, 1);
+    mlc_param_set(p.d, 3);
+    mlc_buffer *out = mlc_wrap(dst[0], W, H), *in = mlc_wrap(src[0], W + 1, H);
+    ck_assert(mlc_bind(p.in, in));
+    refused(p.ctx, mlc_realize(p.out, mlc_wrap((int32_t *)NULL, W, H), NULL),
+            "realize: buffer out is missing or has no data; give one with memory");
+    refused(p.ctx, mlc_realize(p.out, NULL, NULL), "realize: buffer out is missing or has no data; give one with memory");
+    refused(p.ctx, mlc_interpret(p.out, NULL), "realize: buffer out is missing or has no data; give one with memory");
+    refused(p.ctx, mlc_realize(p.in, out, NULL), "realize: in is an input; realize a Func");
+    refused(p.ctx, mlc_realize(pair, out, NULL), "realize: pair has 2 elements; give mlc_realize_all a buffer for each");
+    ck_assert(mlc_realize(p.out, out, NULL));
+    refused(p.ctx, mlc_bind(p.in, mlc_wrap((int32_t *)NULL, W + 1, H)),
+            "bind: buffer in is missing or has no data; give one with memory");
+    refused(p.ctx, mlc_realize(p.out, out, NULL), "input in has no buffer; bind one with mlc_bind");
+    ck_assert(mlc_bind(p.in, in));
+    refused(p.ctx, mlc_bind(p.in, mlc_wrap((float *)src[0], W + 1, H)),
+            "bind: buffer in holds f32, and the program has i32; give one of that type");
+    refused(p.ctx, mlc_realize(p.out, out, NULL), "input in has no buffer; bind one with mlc_bind");
+    mlc_ctx_free(p.ctx);
+}
+END_TEST
+
 START_TEST(a_module_tells_what_it_takes) {
     Program p = make();
     mlc_param_set(p.d, 42);
@@ -434,6 +468,7 @@ Suite *module_suite(void) {
     tcase_add_test(t, wrong_params_are_refused);
     tcase_add_test(t, a_small_input_is_refused_by_the_kernel);
     tcase_add_test(t, options_are_checked);
+    tcase_add_test(t, realize_refuses_what_it_cannot_fill);
     tcase_add_test(t, a_module_tells_what_it_takes);
     tcase_add_test(t, a_typed_function_is_plain_c);
     tcase_add_test(t, wrong_signatures_are_refused);
