@@ -19,7 +19,7 @@ $(BUILD)/small/%.o: %.c | $(BUILD)/.setup
 $(BUILD)/mlc_tests: $(APPS:%=$(BUILD)/small/apps/%.o) $(APP_SHELL)
 $(BUILD)/mlc_tests: LIBS := $(BUILD)/libmlc_all.a $(LIBS)
 
-demo: $(APP_PROGRAMS) $(BUILD)/apps/render $(BUILD)/apps/contact
+demo: $(BUILD)/mlc $(APP_PROGRAMS) $(BUILD)/apps/render $(BUILD)/apps/contact
 	$(Q)sh apps/demo.sh $(BUILD) "$(PHOTO)"
 
 # The search runs, and the program that it leaves holds.

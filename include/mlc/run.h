@@ -140,7 +140,8 @@ MLC_API bool mlc_explain(mlc_plan *plan, int n_outputs, const mlc_func *outputs,
                          const mlc_options *o, FILE *to, mlc_error_info *error);
 
 /* Writes PREFIX.c and PREFIX.h (and PREFIX.o where `object`), which need nothing of mlc: the function
- * `name` takes its buffers and params.  Files of these names that mlc did not write are left alone: an error.  Target "host" here means avx2. */
+ * `name` takes its buffers and params.  A file of such a name that mlc did not write is left alone: an error.
+ * Target "host" here means avx2. */
 typedef struct {
     const char *name; /* default: the first output's */
     bool object;      /* also compile it */

@@ -28,6 +28,7 @@ typedef mlc_rdom RDom;
 #define max(...) mlc_max(__VA_ARGS__)
 #define clamp(...) mlc_clamp(__VA_ARGS__)
 #define lerp(...) mlc_lerp(__VA_ARGS__)
+#define smoothstep(...) mlc_smoothstep(__VA_ARGS__)
 #define absd(...) mlc_absd(__VA_ARGS__)
 #define ipow(...) mlc_ipow(__VA_ARGS__)
 #define rounded(...) mlc_rounded(__VA_ARGS__)
@@ -103,6 +104,7 @@ typedef mlc_rdom RDom;
 #define compute_inline(...) mlc_compute_inline(__VA_ARGS__)
 #define store_root(...) mlc_store_root(__VA_ARGS__)
 #define store_at(...) mlc_store_at(__VA_ARGS__)
+#define unscheduled(...) mlc_unscheduled(__VA_ARGS__)
 #define bound(...) mlc_bound(__VA_ARGS__)
 #define estimate(...) mlc_estimate(__VA_ARGS__)
 
