@@ -359,6 +359,37 @@ START_TEST(require_ends_the_call) {
 }
 END_TEST
 
+/* The points of a box count as needed, those of its padding do not. */
+START_TEST(require_counts_the_box) {
+    static const struct {
+        const char *text, *plan;
+        bool fires;
+    } rows[] = {
+        { "p(x) = require(x % 2 == 0, x, \"even\"); f(x) = p(x * 2);", "p: compute_inline(); f: vectorize(x, 4)", false },
+        { "p(x) = require(x % 2 == 0, x, \"even\"); f(x) = p(x * 2);", "p: compute_root()", true },
+        { "p(x) = require(x < 13, x, \"low\"); f(x) = p(x * 2);", "p: compute_root(), vectorize(x, 8, .tail = round)", false },
+        { "p(x) = require(x < 12, x, \"low\"); f(x) = p(x * 2);", "p: compute_root(), vectorize(x, 8, .tail = round)", true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Text t;
+        char text[256];
+        snprintf(text, sizeof text, "mlc 1; %s output f", rows[i].text);
+        read_text(&t, text);
+        EACH_COMBO(k) {
+            mlc_module *m = build(&t, k, rows[i].plan);
+            if (!m) continue;
+            i32 out[7];
+            mlc_buffer *b[] = { mlc_wrap(out, 7) };
+            bool exact = !strcmp(k->target, "interpret") && i == 1; /* which asks for the points read */
+            int rc = mlc_run(m, 1, b, 0, NULL, &t.e);
+            ck_assert_msg((rc != 0) == (rows[i].fires && !exact), "%s with %s on %s: %s", text, rows[i].plan, k->target, rc ? t.e.message : "no error");
+            mlc_module_free(m);
+        }
+        mlc_ctx_free(t.ctx);
+    }
+}
+END_TEST
+
 /* ---- print ---- */
 
 static _Atomic int printed[64];
@@ -603,6 +634,7 @@ Suite *contract_calls_suite(void) {
     tcase_add_test(t, broken_tails_name_their_sizes);
     tcase_add_test(t, reads_out_of_bounds_are_refused);
     tcase_add_test(t, require_ends_the_call);
+    tcase_add_test(t, require_counts_the_box);
     tcase_add_test(t, print_shows_each_needed_point);
     tcase_add_test(t, floating_point_mode_is_mlcs_own);
     tcase_add_test(t, extent_0_computes_nothing);
