@@ -92,9 +92,9 @@ static void start_nest(Nest *n, const GenFunc *f, int stage, const char *line) {
 }
 
 static const char *tail(Plan *p, bool pure) {
-    static const char *const tails[] = { "tail auto", "tail guard", "tail round", "tail shift" };
+    static const char *const tails[] = { "tail auto", "tail guard", "tail auto", "tail round", "tail guard", "tail auto", "tail shift" };
     bool any = p->careless || (pure && (!p->output || gen_below(p->g, 8) == 0)); /* an output's sizes are given */
-    const char *t = tails[gen_below(p->g, any ? 4 : 2)];
+    const char *t = tails[gen_below(p->g, any ? 7 : 2)];
     gen_count(p->g, t);
     return t + 5;
 }

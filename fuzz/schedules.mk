@@ -17,3 +17,7 @@ fuzz-plans: $(FUZZ_SCHEDULES)
 $(BUILD)/mlc_tests: | $(FUZZ_SCHEDULES)
 -include $(FUZZ_OBJ:.o=.d)
 .PHONY: fuzz-plans
+
+# Ten and more planted bugs; each must make a test fail.
+mutations: $(BUILD)/.setup
+	$(Q)sh tests/mutations/run.sh $(BUILD)
