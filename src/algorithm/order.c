@@ -48,7 +48,17 @@ static Step open_func(Arena *a, Func *f) {
     return s;
 }
 
+/* Outputs are Funcs to compute, each once: a call has one buffer for each. */
+static void check_outputs(Arena *a, Func *const *outputs, int n) {
+    for (int i = 0; i < n; i++) {
+        if (outputs[i]->is_input) fault_raise(a->fault, ERR_REALIZE_INPUT, NULL, outputs[i]->name);
+        for (int k = 0; k < i; k++)
+            if (outputs[k] == outputs[i]) fault_raise(a->fault, ERR_OUTPUT_TWICE, NULL, outputs[i]->name);
+    }
+}
+
 FuncList alg_order(Arena *a, Func *const *outputs, int n) {
+    check_outputs(a, outputs, n);
     FuncList order = { 0 };
     VEC(Step) stack = { 0 };
     PtrMap opened;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -326,6 +327,12 @@ static void object_key(Arena *a, const JitOptions *o, const JitCompiler *c, cons
     jit_digest(b.at, b.n, key);
 }
 
+/* Room for an object and what the compiler writes beside it?  It would fail for want of space as if the source were bad. */
+static bool has_room(const char *dir) {
+    struct statvfs v;
+    return statvfs(dir, &v) || v.f_bavail > ((unsigned long)4 << 20) / (v.f_frsize ? v.f_frsize : 1);
+}
+
 void *jit_load(Arena *a, const JitOptions *o, const char *source, bool fresh, JitTimes *times) {
     double begun = now_ms();
     const JitCompiler *c = jit_compiler(a, o);
@@ -339,7 +346,7 @@ void *jit_load(Arena *a, const JitOptions *o, const char *source, bool fresh, Ji
     times->cached = bytes != NULL;
     if (bytes) touch(path);
     else {
-        const char *made = build_in(a, o, c, source, dir);
+        const char *made = has_room(dir) ? build_in(a, o, c, source, dir) : NULL;
         if (!made || rename(made, path)) {
             if (made) unlink(made);
             log_line(o, a, "cannot be written, the object is not kept", dir);

@@ -141,7 +141,7 @@ START_TEST(tuples) {
     ERROR_IS("");
     mlc_func g = mlc_func_new(ctx, "g");
     mlc_def(mlc_at(g, x), mlc_add(mlc_at(f, x), 1));
-    ERROR_IS("define g: f is a tuple; take one of its elements with mlc_elem");
+    ERROR_IS("define g: f is a tuple; take one of its elements: [0] in text, mlc_elem in C");
     mlc_elem(mlc_at(f, x), 3);
     ERROR_IS("f has 3 elements and no element 3; count from 0");
     mlc_def_tuple(mlc_at(f, x), 1, 2);
@@ -314,12 +314,17 @@ START_TEST(random_places) {
 }
 END_TEST
 
-static bool orders(mlc_func g) {
+static bool orders_two(Func *g, Func *h) {
     Barrier bar;
+    Func *outs[] = { g, h };
     if (!FAULT_TRY(&ctx->fault, bar)) return false;
-    alg_order(&ctx->arena, &g.f, 1);
+    alg_order(&ctx->arena, outs, h ? 2 : 1);
     FAULT_END(&ctx->fault, bar);
     return true;
+}
+
+static bool orders(mlc_func g) {
+    return orders_two(g.f, NULL);
 }
 
 START_TEST(order) {
@@ -346,6 +351,10 @@ START_TEST(order) {
     mlc_def(mlc_at(user, x), mlc_at(bad, x));
     mlc_error_clear(ctx);
     ck_assert_int_eq(alg_order(&ctx->arena, &c.f, 1).n, 5);
+    ck_assert(!orders_two(c.f, c.f));
+    ERROR_IS("c is named as an output twice; name it once and copy its buffer");
+    ck_assert(!orders(in));
+    ERROR_IS("in is an input; realize a Func");
     ck_assert(!orders(user));
     ERROR_IS("define bad: the Var y is not on the left side; add it there or use an RDom");
     ck_assert(!orders(mlc_func_new(ctx, "none")));
