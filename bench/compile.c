@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
     setenv("MLC_CACHE", cache, 1);
     bool ok = true;
     for (int i = 0; i < 4; i++) ok = in_child(apps[i], "cold") && in_child(apps[i], "warm") && ok;
-    for (int n = 125; n <= 500; n *= 2) chain(n);
+    for (int n = 125; n <= 1000; n *= 2) chain(n);
     char command[64];
     snprintf(command, sizeof command, "rm -rf '%s'", cache);
     return system(command) || !ok;

@@ -32,12 +32,13 @@ void sb_puts(StrBuf *b, const char *s) {
 void sb_vprintf(StrBuf *b, const char *format, va_list ap) {
     va_list again;
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, format, ap);
-    if (n > 0) {
+    size_t room = b->cap - b->n; /* as a rule it fits: then it is formatted once */
+    int n = vsnprintf(b->at + b->n, room, format, ap);
+    if (n > 0 && (size_t)n >= room) {
         reserve(b, (size_t)n);
         vsnprintf(b->at + b->n, (size_t)n + 1, format, again);
-        b->n += (size_t)n;
     }
+    b->n += n > 0 ? (size_t)n : 0;
     va_end(again);
 }
 

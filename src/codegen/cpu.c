@@ -238,7 +238,11 @@ static void write_kernel(Gen *G, StrBuf *out) {
         sb_puts(out, call_layout);
         sb_puts(out, bytes_layout);
     }
-    sb_printf(out, "%s\n%s\n%s", G->types.at, G->helpers.at, G->functions.at);
+    sb_puts(out, G->types.at);
+    sb_puts(out, "\n");
+    sb_puts(out, G->helpers.at);
+    sb_puts(out, "\n");
+    sb_puts(out, G->functions.at);
     sb_puts(out, "__attribute__((visibility(\"default\")))\n");
     if (G->o->emit) write_prototype(G, out);
     else sb_printf(out, "int %s(mlc_call *call)", G->o->symbol);
@@ -246,7 +250,8 @@ static void write_kernel(Gen *G, StrBuf *out) {
     if (!G->o->emit) sb_puts(out, "    const mlc_hooks *hooks = call->hooks;\n    (void)hooks;\n    call->error[0] = 0;\n");
     sb_puts(out, top.at);
     if (G->fn->fails) sb_puts(out, "    int status = 0;\n");
-    sb_printf(out, "%s    return 0;\n}\n", G->fn->out.at);
+    sb_puts(out, G->fn->out.at);
+    sb_puts(out, "    return 0;\n}\n");
 }
 
 static void write_texts(Gen *G, StrBuf *out) {

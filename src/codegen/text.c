@@ -9,8 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Not deeper than is legible: allocations nest, and the text of a long chain of them must not grow with the
+ * square of its length. */
 static void indent(Gen *G) {
-    for (int i = 0; i < G->fn->depth; i++) sb_puts(&G->fn->out, "    ");
+    static const char spaces[] = "                                                            ";
+    size_t n = 4 * (size_t)G->fn->depth;
+    sb_putn(&G->fn->out, spaces, n < sizeof spaces - 1 ? n : sizeof spaces - 1);
 }
 
 void line(Gen *G, const char *format, ...) {
