@@ -280,6 +280,7 @@ static void sign(Lexer *L) {
     }
     Place place = lex_place(L);
     int c = ahead(L, 0);
+    if (c == '?') fault_raise(L->fault, ERR_TEXT_TERNARY, &place);
     const char *what = c > 32 && c < 127 ? arena_printf(L->arena, "'%c'", c) : arena_printf(L->arena, "%d", c);
     fault_raise(L->fault, ERR_TEXT_CHARACTER, &place, what);
 }

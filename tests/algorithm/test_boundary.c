@@ -124,7 +124,7 @@ START_TEST(errors) {
     mlc_repeat_edge(in, mlc_range_new(0, 3), mlc_range_new(0, 3));
     error_is("boundary: in has no dimension 1; count from 0, below its rank");
     mlc_constant_edge(256, in);
-    error_is("boundary: the literal 256 is not a value of u8; write u8(256) to convert it");
+    error_is("boundary: the literal 256 is not a value of u8; widen the other side, or write u8(256), which wraps or rounds");
     mlc_repeat_edge(in, mlc_range_new(0, 2.5));
     error_is("boundary: an index is made of f64; convert it, as in index(i32(..))");
 }

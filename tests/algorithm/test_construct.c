@@ -206,7 +206,7 @@ START_TEST(params) {
     ck_assert(mlc_param_set(u, 255) && value_of(u) == 255);
     ck_assert(mlc_param_set_i(n, 1000) && value_of(n) == 1000);
     ck_assert(!mlc_param_set(u, 256) && value_of(u) == 255);
-    ERROR_IS("set u: the literal 256 is not a value of u8; write u8(256) to convert it");
+    ERROR_IS("set u: the literal 256 is not a value of u8; widen the other side, or write u8(256), which wraps or rounds");
     ck_assert(!mlc_param_set_f(u, 1.0));
     ERROR_IS("set u: the float literal 1 stands where u8 is wanted; write u8(1) to convert it");
     ck_assert(!mlc_param_set(f, x));

@@ -75,14 +75,14 @@ static const struct {
     const char *message;
 } literals[] = {
     { MLC_U8, MLC_I32, 255, MLC_U8, 255, NULL },
-    { MLC_U8, MLC_I32, 256, MLC_VOID, 0, "the literal 256 is not a value of u8; write u8(256) to convert it" },
-    { MLC_U8, MLC_I32, -1, MLC_VOID, 0, "the literal -1 is not a value of u8; write u8(-1) to convert it" },
+    { MLC_U8, MLC_I32, 256, MLC_VOID, 0, "the literal 256 is not a value of u8; widen the other side, or write u8(256), which wraps or rounds" },
+    { MLC_U8, MLC_I32, -1, MLC_VOID, 0, "the literal -1 is not a value of u8; widen the other side, or write u8(-1), which wraps or rounds" },
     { MLC_I8, MLC_I32, -128, MLC_I8, -128, NULL },
-    { MLC_I8, MLC_I32, 128, MLC_VOID, 0, "the literal 128 is not a value of i8; write i8(128) to convert it" },
-    { MLC_U64, MLC_I32, -1, MLC_VOID, 0, "the literal -1 is not a value of u64; write u64(-1) to convert it" },
+    { MLC_I8, MLC_I32, 128, MLC_VOID, 0, "the literal 128 is not a value of i8; widen the other side, or write i8(128), which wraps or rounds" },
+    { MLC_U64, MLC_I32, -1, MLC_VOID, 0, "the literal -1 is not a value of u64; widen the other side, or write u64(-1), which wraps or rounds" },
     { MLC_INDEX, MLC_I32, -7, MLC_INDEX, -7, NULL },
     { MLC_F32, MLC_I32, 16777216, MLC_F32, 16777216, NULL },
-    { MLC_F32, MLC_I32, 16777217, MLC_VOID, 0, "the literal 16777217 is not a value of f32; write f32(16777217) to convert it" },
+    { MLC_F32, MLC_I32, 16777217, MLC_VOID, 0, "the literal 16777217 is not a value of f32; widen the other side, or write f32(16777217), which wraps or rounds" },
     { MLC_F64, MLC_I32, 16777217, MLC_F64, 16777217, NULL },
     { MLC_F16, MLC_I32, 2049, MLC_F32, 2049, NULL },
     { MLC_BF16, MLC_F64, 0.1, MLC_F32, (double)0.1f, NULL },
@@ -94,7 +94,7 @@ static const struct {
     { MLC_U8, MLC_F64, 0.5, MLC_F32, 0.5, NULL },
     { MLC_INDEX, MLC_F64, 0.5, MLC_F32, 0.5, NULL },
     { MLC_I64, MLC_F64, 0.1, MLC_F32, (double)0.1f, NULL },
-    { MLC_BOOL, MLC_I32, 2, MLC_VOID, 0, "the literal 2 is not a value of bool; write bool(2) to convert it" },
+    { MLC_BOOL, MLC_I32, 2, MLC_VOID, 0, "the literal 2 is not a value of bool; widen the other side, or write bool(2), which wraps or rounds" },
     { MLC_BOOL, MLC_F64, 0.5, MLC_VOID, 0, "the float literal 0.5 stands where bool is wanted; write bool(0.5) to convert it" },
 };
 
@@ -124,7 +124,7 @@ START_TEST(literal_edges) {
     kit_open(&k);
     const Node *big = ir_int(&k.I, MLC_U64, INT64_MIN), *kids[2] = { var(&k, MLC_I64), big };
     ck_assert_str_eq(message(ir_typed(&k.I, OP_ADD, NULL, 2, kids, 2)),
-                     "the literal 9223372036854775808 is not a value of i64; write i64(9223372036854775808) to convert it");
+                     "the literal 9223372036854775808 is not a value of i64; widen the other side, or write i64(9223372036854775808), which wraps or rounds");
     kids[0] = var(&k, MLC_F32);
     ck_assert_double_eq(ir_typed(&k.I, OP_ADD, NULL, 2, kids, 2)->kid[1]->u.f, 0x1p63);
     kids[1] = ir_int(&k.I, MLC_I64, INT64_MAX); /* not 2^63, which a float would be */

@@ -231,7 +231,7 @@ START_TEST(errors) {
         { "x +", "text:1:4: expected an expression, found the end of the text; see docs/language.md" },
         { "(x + 1", "text:1:7: expected ')', found the end of the text; see docs/language.md" },
         { "x\n + (x 3)", "text:2:7: expected ')', found '3'; see docs/language.md" },
-        { "x ? 1", "text:1:3: the character '?' begins nothing here; remove it" },
+        { "x ? 1", "text:1:3: there is no c ? a : b here; write select(c, a, b)" },
         { "x + \x80", "text:1:5: the character 128 begins nothing here; remove it" },
         { "1.5e", "text:1:1: '1.5e' is no number; write 12, 0x1f, 1.5, 1e-3, 0x1.8p3, 1.5f or 7u" },
         { "12ab", "text:1:1: '12ab' is no number; write 12, 0x1f, 1.5, 1e-3, 0x1.8p3, 1.5f or 7u" },
@@ -249,7 +249,7 @@ START_TEST(errors) {
         { "select(b, x, b, x)", "text:1:1: select takes an odd number of operands, not 4; give it as many" },
         { "mux(x)", "text:1:1: mux takes at least 2 operands, not 1; give it as many" },
         { "x + (u32v +\n  i32v)", "text:1:11: + of u32 and i32: they have no common type; cast one side, as in i64(..)" },
-        { "u8v + 256", "text:1:5: the literal 256 is not a value of u8; write u8(256) to convert it" },
+        { "u8v + 256", "text:1:5: the literal 256 is not a value of u8; widen the other side, or write u8(256), which wraps or rounds" },
         { "in(f)", "text:1:1: an index is made of f32; convert it, as in index(i32(..))" },
         { "require(x, f, \"\")", "text:1:1: a value of index does not fit bool; write bool(..) around it" },
         { "require(b, f, f)", "text:1:15: expected the message of require, a string, found 'f'; see docs/language.md" },
@@ -279,7 +279,7 @@ START_TEST(caret) {
     }
     lex_show_caret(&P.lex);
     ck_assert_str_eq(w.fault.info.message,
-                     "blur.mlc:11:6: the character '?' begins nothing here; remove it\n      (x ? 3)\n         ^");
+                     "blur.mlc:11:6: there is no c ? a : b here; write select(c, a, b)\n      (x ? 3)\n         ^");
     arena_free(&w.arena);
 }
 END_TEST
