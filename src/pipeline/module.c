@@ -130,6 +130,17 @@ static void check_buffer(Fault *f, const Meta *m, int i, const mlc_buffer *b) {
     if ((uintptr_t)b->data % size) fault_raise(f, ERR_CALL_ALIGN, NULL, name, (int)size);
 }
 
+/* Code indexes all elements of a tuple by the shape of the first. */
+static void check_tuple(Fault *f, const Meta *m, int i, mlc_buffer *const *b) {
+    char space[128];
+    const mlc_buffer *own = b[i], *first = b[i - m->slot[i].element];
+    for (int d = 0; d < own->rank; d++) {
+        const mlc_dim_t *x = &own->dim[d], *y = &first->dim[d];
+        if (x->min != y->min || x->extent != y->extent || (x->stride != y->stride && x->extent > 1))
+            fault_raise(f, ERR_CALL_TUPLE, NULL, slot_name(m, i, space, sizeof space), d);
+    }
+}
+
 static void check_overlap(Fault *f, const Meta *m, mlc_buffer *const *b) {
     char one[128], two[128];
     for (int i = 0; i < m->n_slots; i++) {
@@ -287,6 +298,7 @@ int module_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, c
         if (n_params && (n_params != meta->n_params || !params))
             fault_raise(f, ERR_CALL_PARAMS, NULL, n_params, meta->n_params, names_of(meta, true, space, sizeof space));
         for (int i = 0; i < n; i++) check_buffer(f, meta, i, buffers[i]);
+        for (int i = 0; i < n; i++) check_tuple(f, meta, i, buffers);
         check_overlap(f, meta, buffers);
         int most = 0;
         for (int i = 0; i < meta->n_params; i++) most = meta->param[i].at > most ? meta->param[i].at : most;

@@ -2,6 +2,7 @@
 #include <mlc.h>
 
 #include <check.h>
+#include <mlc/text.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,6 +256,34 @@ START_TEST(wrong_buffers_are_refused) {
 }
 END_TEST
 
+START_TEST(elements_of_a_tuple_share_a_shape) {
+    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
+        mlc_ctx *ctx = mlc_ctx_new();
+        ck_assert(mlc_let(ctx, pair(x, y) = {x + y, f32(x)}));
+        mlc_error_info e;
+        mlc_module *m = mlc_compile(NULL, mlc_outs(mlc_find_func(ctx, "pair")), &(mlc_options){ .target = targets[t] }, &e);
+        ck_assert_msg(m != NULL, "%s", e.message);
+        static float second[H][W + 2];
+        mlc_buffer a = *mlc_wrap(dst[0], W, H), good = *mlc_wrap(second[0], W, H), odd;
+        ck_assert_int_eq(mlc_run(m, 2, (mlc_buffer *[]){ &a, &good }, 0, NULL, &e), 0);
+        odd = good, odd.dim[1].stride = W + 2;
+        expect(m, 2, (mlc_buffer *[]){ &a, &odd }, 0, NULL,
+               "buffer pair.1 differs in dimension 1 from that of element 0; give all elements of a tuple the same mins, "
+               "extents and strides");
+        odd = good, odd.dim[0].extent = W - 1;
+        expect(m, 2, (mlc_buffer *[]){ &a, &odd }, 0, NULL,
+               "buffer pair.1 differs in dimension 0 from that of element 0; give all elements of a tuple the same mins, "
+               "extents and strides");
+        odd = good, odd.dim[0].min = 1;
+        expect(m, 2, (mlc_buffer *[]){ &a, &odd }, 0, NULL,
+               "buffer pair.1 differs in dimension 0 from that of element 0; give all elements of a tuple the same mins, "
+               "extents and strides");
+        mlc_module_free(m);
+        mlc_ctx_free(ctx);
+    }
+}
+END_TEST
+
 START_TEST(wrong_params_are_refused) {
     Program p = make();
     mlc_module *m = compile(&p, "host");
@@ -465,6 +494,7 @@ Suite *module_suite(void) {
     tcase_add_test(t, threads_compile_one_context);
     tcase_add_test(t, outputs_are_allocated);
     tcase_add_test(t, wrong_buffers_are_refused);
+    tcase_add_test(t, elements_of_a_tuple_share_a_shape);
     tcase_add_test(t, wrong_params_are_refused);
     tcase_add_test(t, a_small_input_is_refused_by_the_kernel);
     tcase_add_test(t, options_are_checked);
