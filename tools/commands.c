@@ -48,7 +48,8 @@ static int run_module(Job *j, Args *a, mlc_module *m) {
         else if (slots_write(&s, a, m)) r = EXIT_GOOD;
         mlc_times p = mlc_module_times(m);
         if (a->time)
-            printf("key_ms\t%.3f\nlower_ms\t%.3f\ncodegen_ms\t%.3f\nbuild_ms\t%.3f\nload_ms\t%.3f\ncompile_ms\t%.3f\ncached\t%d\nrun_ms\t%.3f\n",
+            printf("key_ms\t%.3f\nlower_ms\t%.3f\ncodegen_ms\t%.3f\nbuild_ms\t%.3f\nload_ms\t%.3f\n"
+                   "compile_ms\t%.3f\ncached\t%d\nrun_ms\t%.3f\n",
                    p.key, p.lower, p.codegen, p.build, p.load, p.total, p.cached, t / 1e3);
     }
     slots_close(&s);
