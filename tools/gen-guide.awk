@@ -9,7 +9,7 @@
     command = mlc " explain docs/guide/" name ".mlc --level loops --schedule '" plan "' 2>&1"
     print "```"
     while ((command | getline line) > 0) {
-        if (line ~ /^ *check .* else INPUT_BOX/) continue # long, and the same in every nest
+        if (line ~ /^ *check .* else (INPUT_BOX|INDEX_I32)/) continue # long, and the same in every nest
         gsub(/  \/\/ --schedule:[0-9]+ /, "  // ", line)
         sub(/^mlc: --schedule:1: /, "", line)
         print line
