@@ -153,7 +153,7 @@ static void chain_rows(void) {
     BenchCopy copy = { theirs->data, from->data, CHAIN, threads };
     PeerArray arrays[] = { array_of(from, from->data), array_of(from, theirs->data) };
     void *halide = peer_halide("chain", 2, arrays), *halide_unfused = peer_halide("chain_unfused", 2, arrays);
-    const char *whole = "s7: split(x, xo, xi, 65536), vectorize(xi, 16), parallel(xo)";
+    const char *whole = "s7: split(x, xo, xi, 65536), vectorize(xi, 64), parallel(xo)";
     Ours fused = { app_compile(&chain, whole, &(mlc_options){ .threads = threads }), 2, { from, to } };
     Ours apart = { app_compile(&chain, unfused, &(mlc_options){ .threads = threads }), 2, { from, to } };
     if (fused.module && apart.module) {
