@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 1 << 21, LARGE_SOURCE = 48 << 10, LARGE_ONE_IN = 8 };
+enum { MOST_ELEMENTS = 1 << 21, LARGE_SOURCE = 32 << 10, LARGE_ONE_IN = 10 };
 
 static void fail(Case *c, const char *what, const char *detail) {
     if (c->state == CASE_FAILED) return;
@@ -452,9 +452,9 @@ static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
         }
     }
     mlc_call call = { .data = data, .shape = shape, .param = c->param, .hooks = &hooks };
-    unsigned mode = fp_enter();
+    call.mode = fp_enter();
     int r = fn(&call);
-    fp_leave(mode);
+    fp_leave(call.mode);
     configuration(c, what, sizeof what);
     if (r) {
         mlc_error_info e = { .code = (int)call.error[0] };
@@ -469,8 +469,9 @@ static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
 /* The first identifier that a line at file scope declares: before `(`, `[`, `=` or `;`, or after struct. */
 static bool declared(const char *line, char *name, size_t size) {
     if (*line == ' ' || *line == '\n' || *line == '}' || *line == '#' || *line == '/' || !*line) return false;
-    if (!strncmp(line, "__attribute__((visibility", 25) || !strncmp(line, "int ", 4) || strstr(line, "_text[]")) return false;
-    const char *end = line + strcspn(line, "\n"), *from = line;
+    if (!strncmp(line, "__attribute__((visibility", 25) || !strncmp(line, "int ", 4)) return false;
+    const char *end = line + strcspn(line, "\n"), *from = line, *texts = strstr(line, "_text[]");
+    if (texts && texts < end) return false;
     if (!strncmp(line, "typedef", 7) && line[8] != 's') return false; /* the same type again is no error */
     if (!strncmp(line, "struct ", 7)) {
         from = line + 7;
@@ -487,7 +488,7 @@ static bool declared(const char *line, char *name, size_t size) {
             from--;
     }
     size_t n = strspn(from, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$");
-    if (!n || n >= size) return false;
+    if (!n || n >= size || !strncmp(from, "kernel_", 7)) return false; /* those are sought by name */
     snprintf(name, size, "%.*s", (int)n, from);
     return true;
 }
@@ -546,6 +547,7 @@ static void compile_some(Case *const *c, int n, int first, uint64_t *at, const u
     arena_free(&arena);
     rt_unref(rt);
     if (n == 1 || !fault.info.code) return;
+    if (getenv("FUZZ_DEBUG")) fprintf(stderr, "%d sources in one: %s\n", n, fault.info.message);
     for (int i = 0; i < n; i++) compile_some(c + i, 1, first + i, at, seed ? seed + i : NULL); /* which one was it? */
 }
 

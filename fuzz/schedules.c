@@ -20,18 +20,18 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS = 2, MOST_FAILURES = 64, TRIES = 5, SECONDS_A_CASE = 12, SECONDS_A_BLOCK = 300, EXPECT_ALL = 3000 };
+enum { WORKERS = 2, MOST_FAILURES = 64, TRIES = 5, SECONDS_A_CASE = 3, SECONDS_A_BLOCK = 900, EXPECT_ALL = 3000 };
 
 /* Shared between the parent and its workers. */
 typedef struct {
     long next_block;
     uint64_t seed[WORKERS]; /* being worked on */
     long block[WORKERS];
-    bool compiling[WORKERS];
     long done, refused, late, compiled, slow;
     uint64_t skipped[MOST_FAILURES]; /* took too long to interpret */
     long failures;
@@ -106,6 +106,13 @@ static void publish(const GenCounts *counts) {
     shared->names = counts->n;
 }
 
+/* Seconds of this process' own time, after which SIGVTALRM ends it; 0: none. */
+static void limit(int seconds) {
+    struct itimerval t = { .it_value.tv_sec = seconds };
+    setitimer(ITIMER_VIRTUAL, &t, NULL);
+    alarm(0);
+}
+
 static void work_block(int me, uint64_t first, long block, long n) {
     static Gen gen[GEN_BLOCK];
     static Case cases[GEN_BLOCK];
@@ -116,11 +123,11 @@ static void work_block(int me, uint64_t first, long block, long n) {
     counts.n = 0;
     memset(counts.count, 0, sizeof counts.count);
     gen_expect_all(&counts);
-    for (long i = block * GEN_BLOCK; i < (block + 1) * GEN_BLOCK && i < n; i++) {
-        uint64_t seed = first + (uint64_t)i;
+    uint64_t start = (first / GEN_BLOCK + (uint64_t)block) * GEN_BLOCK; /* seeds of a block have one compiler */
+    for (uint64_t seed = start; seed < start + GEN_BLOCK; seed++) {
+        if (seed < first || seed >= first + (uint64_t)n) continue;
         shared->seed[me] = seed;
-        shared->compiling[me] = false;
-        alarm(SECONDS_A_CASE);
+        limit(SECONDS_A_CASE);
         if (is_skipped(seed)) continue;
         Case *c = &cases[k];
         bool legal = draw(seed, &gen[k], c, &counts, true);
@@ -132,8 +139,8 @@ static void work_block(int me, uint64_t first, long block, long n) {
         seed_of[k] = seed;
         some[k++] = c;
     }
-    shared->compiling[me] = true;
-    alarm(SECONDS_A_BLOCK);
+    limit(0);
+    alarm(SECONDS_A_BLOCK); /* a kernel may wait for ever */
     if (k && block % 16 == 15) shared->seed[me] = seed_of[0], case_run_public(some[0]);
     if (k) case_compile(some, k, &shared->seed[me], seed_of);
     for (int i = 0; i < k; i++) finish(seed_of[i], some[i], some[i]->source != NULL);
@@ -141,7 +148,7 @@ static void work_block(int me, uint64_t first, long block, long n) {
 }
 
 static void worker(int me, uint64_t first, long n, long block) {
-    long blocks = (n + GEN_BLOCK - 1) / GEN_BLOCK;
+    long blocks = (n + GEN_BLOCK - 1) / GEN_BLOCK + 1;
     while (block < blocks) {
         shared->block[me] = block;
         work_block(me, first, block, n);
@@ -173,7 +180,7 @@ static void run_all(uint64_t first, long n) {
         }
         char why[64];
         snprintf(why, sizeof why, "signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && !shared->compiling[me] && shared->slow < MOST_FAILURES)
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM && shared->slow < MOST_FAILURES)
             shared->skipped[shared->slow++] = shared->seed[me];
         else failure(shared->seed[me], "the process died", why);
         if (shared->failures >= MOST_FAILURES) live--;

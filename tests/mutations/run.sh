@@ -30,7 +30,7 @@ judge() {
     out=$(cd "$tree" && MLC=b/mlc MLC_BUILD=b MLC_CACHE="$tree/cache" timeout 240 b/mlc_tests $topics 2>&1)
     status=$?
     if [ $status -ne 0 ]; then
-        by=$(printf '%s\n' "$out" | sed -n 's|^\(tests/[a-z_]*/[a-z_]*\.[ch]\):.*|\1|p' | sort -u | head -3 | tr '\n' ' ')
+        by=$(printf '%s\n' "$out" | sed -n 's|^tests/[^:]*:[0-9]*:[FE]:[^:]*:\([^:]*\):.*|\1|p' | sort -u | head -2 | tr '\n' ' ')
         [ -n "$by" ] || by="mlc_tests, status $status"
         return
     fi
