@@ -62,9 +62,12 @@ static const char bytes_layout[] =
     "static __attribute__((unused)) i64 bytes_of(i64 n, i64 size) {\n"
     "    return n < 0 || n > (1l << 52) / size ? 1l << 52 : n * size;\n"
     "}\n\n"
-    /* n, unless the product of the extents that made it overflowed. */
+    /* n, unless the product of the extents that made it overflowed; 0 for a box without points, whose other
+     * extents count for nothing. */
     "static __attribute__((unused)) i64 box_of(i64 n, int rank, const i64 *extent) {\n"
     "    i64 all = 1;\n"
+    "    for (int d = 0; d < rank; d++)\n"
+    "        if (extent[d] <= 0) return 0;\n"
     "    for (int d = 0; d < rank; d++)\n"
     "        if (extent[d] > 1 && __builtin_mul_overflow(all, extent[d], &all)) return -1;\n"
     "    return n;\n"
