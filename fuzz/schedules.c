@@ -2,7 +2,7 @@
  *
  *     fuzz_schedules [-n N] [-s SEED] [-c] [-q] [-p] [-z] [FILE ...]
  *         -n  how many programs (default 500)      -s  first seed (default: from the clock; printed)
- *         -c  careless plans: legality is what is tested; only lowers, unless -c is given twice
+ *         -c  careless plans: legality is what is tested; only lowers, unless given twice
  *         -q  no compiler                          -p  prints the program of seed SEED and how it fares
  *         -z  does not shrink what fails           FILE: runs these texts
  *
@@ -199,6 +199,7 @@ static int table(long n) {
     }
     for (int i = 0; i < shared->names && n >= EXPECT_ALL; i++)
         if (!shared->count[i]) printf("never drawn: %s\n", shared->name[i]);
+    for (long i = 0; i < shared->slow; i++) printf("too slow: seed %llu\n", (unsigned long long)shared->skipped[i]);
     printf("errors met:\n");
     for (int e = 1; e < ERR_COUNT; e++)
         if (shared->error[e]) printf("%8ld %s\n", shared->error[e], mlc_error_name(e));

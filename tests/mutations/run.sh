@@ -14,11 +14,14 @@ topics="rules simplify property bounds build checks compute_at folding sliding p
 jobs=${JOBS:-$(nproc)}
 mkdir -p "$tree"
 tree=$(cd "$tree" && pwd)
-for part in Makefile src include tests fuzz tools apps; do
-    [ -e "$part" ] || continue
-    mkdir -p "$tree/$(dirname "$part")"
-    cp -Rup "$part" "$tree/$(dirname "$part")/"
+parts="Makefile src include tests fuzz tools apps"
+# Only what differs is copied, under a new time: make builds just that again.
+find $parts -type f | while read -r f; do
+    cmp -s "$f" "$tree/$f" && continue
+    mkdir -p "$tree/$(dirname "$f")"
+    cp "$f" "$tree/$f"
 done
+(cd "$tree" && find $parts -type f) | while read -r f; do [ -e "$f" ] || rm "$tree/$f"; done
 
 build_tree() {
     make -C "$tree" BUILD=b -j"$jobs" b/mlc_tests b/fuzz_schedules b/mlc > "$tree/log" 2>&1
