@@ -547,7 +547,6 @@ static void compile_some(Case *const *c, int n, int first, uint64_t *at, const u
     arena_free(&arena);
     rt_unref(rt);
     if (n == 1 || !fault.info.code) return;
-    if (getenv("FUZZ_DEBUG")) fprintf(stderr, "%d sources in one: %s\n", n, fault.info.message);
     for (int i = 0; i < n; i++) compile_some(c + i, 1, first + i, at, seed ? seed + i : NULL); /* which one was it? */
 }
 
