@@ -121,6 +121,20 @@ static void progress(const App *app, const AppPlan *p, const char *what) {
     fflush(stdout);
 }
 
+bool app_plan_fits(const AppPlan *p) {
+    int bytes = mlc_vector_bytes(NULL);
+    for (const AppPlan *q = p + 1; q->name; q++)
+        if (!strcmp(p->name, q->name) && q->bytes <= bytes) return false;
+    return p->bytes <= bytes;
+}
+
+const AppPlan *app_best_plan(const App *app) {
+    const AppPlan *best = app->plan;
+    for (const AppPlan *p = app->plan; p->name; p++)
+        if (app_plan_fits(p)) best = p;
+    return best;
+}
+
 /* Compiles and times one plan; negative on failure. */
 static double run_plan(const App *app, const AppPlan *p, int n, mlc_buffer **b) {
     progress(app, p, "compiling ...");
@@ -149,7 +163,7 @@ static bool run_plans(const App *app, const char *only, int n, mlc_buffer **b, F
     double base = 0;
     bool ok = expected != NULL;
     for (const AppPlan *p = app->plan; ok && p->name; p++) {
-        if (only && strcmp(only, p->name)) continue;
+        if (!app_plan_fits(p) || (only && strcmp(only, p->name))) continue;
         double ms = run_plan(app, p, n, b);
         if (ms < 0) {
             ok = false;

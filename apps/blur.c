@@ -1,7 +1,7 @@
 /* blur.c - a 3x3 box blur as two passes of one dimension, over u16.
  *
  * The algorithm is two lines.  The plans differ in where `rows` lives: nowhere (recomputed three times
- * a pixel), in memory as a whole, in a tile, or as a window of rows that slides down a strip. */
+ * a pixel), in memory as a whole, in a tile, as a window of rows that slides down a strip, or in registers. */
 #include "app.h"
 #include <mlc/short.h>
 
@@ -40,6 +40,9 @@ const App blur_app = {
                    "rows: compute_at(out, xo), vectorize(x, 32)" },
         { "slide", "out: split(y, yo, yi, 128), vectorize(x, 64), parallel(yo);"
                    "rows: store_at(out, yo), compute_at(out, yi), vectorize(x, 32)" },
+        { "registers", "out: split(x, xo, xi, 16, .tail = shift), split(y, yo, yi, 8), reorder(xi, yi, xo, yo),"
+                       "     vectorize(xi), unroll(yi), parallel(yo);"
+                       "rows: compute_at(out, xo), vectorize(x, 16), unroll(y)" },
     },
 };
 

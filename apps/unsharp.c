@@ -54,9 +54,10 @@ const App unsharp_app = {
                      "down: compute_root(), vectorize(x, 16), parallel(y);"
                      "ratio: compute_root(), vectorize(x, 16), parallel(y);"
                      "out: vectorize(x, 16), parallel(y)" },
-        { "slide", "out: bound(c, 0, 3), split(y, yo, yi, 32), reorder(c, x, yi, yo), unroll(c), vectorize(x, 16), parallel(yo);"
+        { "slide", "out: bound(c, 0, 3), split(y, yo, yi, 32), split(x, xo, xi, 16), reorder(xi, c, xo, yi, yo),"
+                   "     vectorize(xi), unroll(c), parallel(yo);"
                    "gray: store_at(out, yo), compute_at(out, yi), vectorize(x, 16);"
-                   "down: compute_at(out, yi), vectorize(x, 16)" },
+                   "down: compute_at(out, yi), vectorize(x, 16); ratio: compute_at(out, xo), vectorize(x, 16)" },
     },
 };
 

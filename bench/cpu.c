@@ -83,14 +83,9 @@ static const char *compare(const BenchRow *row, const mlc_buffer *ours, const ml
     return note;
 }
 
-static const AppPlan *last_plan(const App *app) {
-    const AppPlan *p = app->plan;
-    while (p[1].name) p++;
-    return p;
-}
-
-/* The last plan of the app, ours, beside Halide's hand schedule on the same input. */
+/* The best plan of the app, ours, beside Halide's hand schedule on the same input. */
 static void app_rows(const App *app, const char *size, Ours o) {
+    const AppPlan *best = app_best_plan(app);
     mlc_buffer *out = o.b[o.n - 1];
     int64_t extent[MLC_MAX_RANK];
     for (int d = 0; d < out->rank; d++) extent[d] = out->dim[d].extent;
@@ -99,9 +94,9 @@ static void app_rows(const App *app, const char *size, Ours o) {
     char name[64], note[64];
     for (int i = 0; i < o.n; i++) arrays[i] = array_of(o.b[i], i == o.n - 1 ? theirs->data : o.b[i]->data);
     snprintf(name, sizeof name, "cpu/%s", app->name);
-    o.module = app_compile(app, last_plan(app)->text, &(mlc_options){ .threads = threads });
+    o.module = app_compile(app, best->text, &(mlc_options){ .threads = threads });
     BenchRow row = { .bench = name,
-                     .name = last_plan(app)->name,
+                     .name = best->name,
                      .size = size,
                      .threads = threads,
                      .ours = run_ours,

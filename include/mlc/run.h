@@ -38,6 +38,10 @@ typedef struct {
     bool no_cache;      /* neither read nor write the cache on disk */
 } mlc_options;
 
+/* Bytes of a vector register of the target (as in mlc_options; NULL: the default), by which a plan may choose its
+ * factors: 64 for avx512, 32 for avx2, 16 for sse4 and plain; 0 where the target is none that can run here. */
+MLC_API int mlc_vector_bytes(const char *target);
+
 /* Several outputs, as the two arguments (count, array) of mlc_compile, mlc_realize_all ... */
 #define mlc_outs(...) (int)(sizeof((mlc_func[]){ __VA_ARGS__ }) / sizeof(mlc_func)), (mlc_func[]){ __VA_ARGS__ }
 

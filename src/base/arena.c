@@ -1,4 +1,4 @@
-/* arena.c - bump allocation with one lifetime: freed as a whole, never piecewise.
+/* arena.c - bump allocation with one lifetime: freed as a whole, never piecewise; a stack arena also down to a mark.
  * -DMLC_HARD makes chunks tiny and poisons freed memory, to give bugs a chance. */
 #include "base.h"
 
@@ -37,11 +37,16 @@ void *arena_alloc(Arena *a, size_t size) {
     ArenaChunk *c = a->top;
     if (!c || c->size - c->used < need) {
         size_t room = need > CHUNK ? need : CHUNK;
-        c = a->hook.resize(a->hook.user, NULL, sizeof *c + room);
-        if (!c) fault_raise(a->fault, ERR_OUT_OF_MEMORY, NULL, size);
+        c = a->spare;
+        if (c && c->size >= need) {
+            a->spare = c->below;
+        } else {
+            c = a->hook.resize(a->hook.user, NULL, sizeof *c + room);
+            if (!c) fault_raise(a->fault, ERR_OUT_OF_MEMORY, NULL, size);
+            c->size = room;
+        }
         c->used = 0;
-        c->size = room;
-        if (a->top && need > CHUNK) { /* a big block goes below, so the open chunk keeps filling */
+        if (a->top && need > CHUNK && !a->stack) { /* a big block goes below, so the open chunk keeps filling */
             c->below = a->top->below;
             a->top->below = c;
         } else {
@@ -95,4 +100,35 @@ void vec_grow(Arena *a, void **at, int n, int *cap, size_t size) {
     if (n) memcpy(q, *at, size * (size_t)n);
     *at = q;
     *cap = more;
+}
+
+/* ---- stacks ---- */
+
+static void *resize_from(void *user, void *old, size_t size) {
+    return size && !old ? arena_alloc(user, size) : NULL;
+}
+
+void arena_stack(Arena *a, Arena *from) {
+    *a = (Arena){ .hook = { resize_from, from }, .fault = from->fault, .stack = true };
+}
+
+ArenaMark arena_mark(const Arena *a) {
+    return (ArenaMark){ a->top, a->top ? a->top->used : 0 };
+}
+
+void arena_release(Arena *a, ArenaMark mark) {
+    while (a->top != mark.top) {
+        ArenaChunk *c = a->top;
+        a->top = c->below;
+        c->below = a->spare;
+        a->spare = c;
+#ifdef MLC_HARD
+        memset(c->data, 0xa5, c->size);
+#endif
+    }
+    if (!a->top) return;
+#ifdef MLC_HARD
+    memset(a->top->data + mark.used, 0xa5, a->top->used - mark.used);
+#endif
+    a->top->used = mark.used;
 }

@@ -64,6 +64,8 @@ typedef struct {
     mlc_allocator hook;
     Fault *fault;   /* receives ERR_OUT_OF_MEMORY; never NULL */
     size_t bytes;   /* handed out so far */
+    bool stack;     /* memory may be given back to a mark */
+    ArenaChunk *spare; /* given back, to be used again */
 } Arena;
 
 void arena_init(Arena *a, const mlc_allocator *hook, Fault *fault);
@@ -72,6 +74,14 @@ void *arena_copy(Arena *a, const void *p, size_t size);
 char *arena_str(Arena *a, const char *s);
 char *arena_printf(Arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void arena_free(Arena *a);
+/* An arena of type stack, its memory taken from another one: what was allocated after a mark is given back together. */
+typedef struct {
+    ArenaChunk *top;
+    size_t used;
+} ArenaMark;
+void arena_stack(Arena *a, Arena *from);
+ArenaMark arena_mark(const Arena *a);
+void arena_release(Arena *a, ArenaMark mark);
 #define ARENA_NEW(a, T) ((T *)arena_alloc(a, sizeof(T)))
 #define ARENA_ARRAY(a, T, n) ((T *)arena_alloc(a, sizeof(T) * (size_t)(n)))
 extern const mlc_allocator mlc_allocator_libc;

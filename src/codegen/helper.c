@@ -293,7 +293,7 @@ static void write_helper(Gen *G, const Want *w, const char *name) {
     StrBuf b; /* helpers that it needs are out already */
     sb_init(&b, G->arena);
     /* A loop over lanes is long when inlined and slow anyway. */
-    const char *how = w->lanes > 1 && !v ? "OUTLINE" : "INLINE";
+    const char *how = w->lanes > 1 && strstr(body, "for (") ? "OUTLINE" : "INLINE";
     sb_printf(&b, "%s %s %s(", how, of_letter(G, w, signature[0], w->lanes), name);
     for (int i = 0; signature[2 + i] != ')'; i++)
         sb_printf(&b, "%s%s %c", i ? ", " : "", of_letter(G, w, signature[2 + i], w->lanes), 'a' + i);

@@ -413,6 +413,29 @@ void vector_stmt(Gen *G, const Stmt *s) {
     }
 }
 
+/* `chunk` lanes at a time. */
+static void in_chunks(Gen *G, const Stmt *s, int64_t lanes, int64_t chunk) {
+    Interner *I = G->ir;
+    Sym *i = ARENA_NEW(G->arena, Sym);
+    *i = (Sym){ .name = fmt(G, "%s_chunk", s->u.loop.var->name), .kind = SYM_LOOP, .type = MLC_INDEX };
+    const Node *at = ir_add(I, s->u.loop.min, ir_mul(I, ir_var(I, i), ir_idx(I, chunk)));
+    Stmt *inner = st_for(G->arena, s->u.loop.var, LOOP_VECTOR, at, ir_idx(I, chunk), s->u.loop.body);
+    stmt(G, st_for(G->arena, i, LOOP_SERIAL, ir_idx(I, 0), ir_idx(I, lanes / chunk), inner));
+    int64_t done = lanes / chunk * chunk;
+    if (done == lanes) return;
+    const Node *rest = ir_add(I, s->u.loop.min, ir_idx(I, done));
+    stmt(G, st_for(G->arena, s->u.loop.var, LOOP_VECTOR, rest, ir_idx(I, lanes - done), s->u.loop.body));
+}
+
+/* How many lanes a machine vector of a guarded store takes; 0 for other statements.  A guard stands in the last
+ * round of a loop: there short code counts more than straight code, and slices past the end need not run. */
+static int guarded_lanes(Gen *G, const Stmt *s) {
+    if (s->kind != ST_IF || s->u.cond.no || !is_guard(G, s->u.cond.cond) || !lanes_of(G, s->u.cond.cond).varies) return 0;
+    const Stmt *yes = s->u.cond.yes;
+    if (!yes || yes->kind != ST_STORE) return 0;
+    return slice_lanes(G, yes, (const Node *const *)yes->u.store.value, yes->u.store.n);
+}
+
 static void vector_body(Gen *G, const Stmt *s, int64_t lanes) {
     const Sym *var = s->u.loop.var;
     Vec v = { .loop = s, .var = var, .lanes = lanes };
@@ -428,6 +451,12 @@ static void vector_body(Gen *G, const Stmt *s, int64_t lanes) {
         G->vec = NULL;
         note(G, s, why);
         scalar_loop(G, s);
+        return;
+    }
+    int slice = guarded_lanes(G, s->u.loop.body);
+    if (slice && lanes > slice) {
+        G->vec = NULL;
+        in_chunks(G, s, lanes, slice);
         return;
     }
     const Facts *outside = G->facts;
@@ -447,26 +476,12 @@ static void vector_body(Gen *G, const Stmt *s, int64_t lanes) {
     G->vec = NULL;
 }
 
-/* MOST_LANES at a time. */
-static void long_loop(Gen *G, const Stmt *s, int64_t lanes) {
-    Interner *I = G->ir;
-    Sym *chunk = ARENA_NEW(G->arena, Sym);
-    *chunk = (Sym){ .name = fmt(G, "%s_chunk", s->u.loop.var->name), .kind = SYM_LOOP, .type = MLC_INDEX };
-    const Node *at = ir_add(I, s->u.loop.min, ir_mul(I, ir_var(I, chunk), ir_idx(I, MOST_LANES)));
-    Stmt *inner = st_for(G->arena, s->u.loop.var, LOOP_VECTOR, at, ir_idx(I, MOST_LANES), s->u.loop.body);
-    stmt(G, st_for(G->arena, chunk, LOOP_SERIAL, ir_idx(I, 0), ir_idx(I, lanes / MOST_LANES), inner));
-    int64_t done = lanes / MOST_LANES * MOST_LANES;
-    if (done == lanes) return;
-    const Node *rest = ir_add(I, s->u.loop.min, ir_idx(I, done));
-    stmt(G, st_for(G->arena, s->u.loop.var, LOOP_VECTOR, rest, ir_idx(I, lanes - done), s->u.loop.body));
-}
-
 void vector_loop(Gen *G, const Stmt *s) {
     int64_t lanes;
     if (!ir_is_int(s->u.loop.extent, &lanes)) {
         note(G, s, "its extent is not constant");
         scalar_loop(G, s);
-    } else if (lanes > MOST_LANES) long_loop(G, s, lanes);
+    } else if (lanes > MOST_LANES) in_chunks(G, s, lanes, MOST_LANES);
     else if (lanes > 1) vector_body(G, s, lanes);
     else scalar_loop(G, s);
 }

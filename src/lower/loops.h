@@ -68,7 +68,6 @@ typedef struct Program {
     StorageList external;       /* inputs, then outputs, in slot order */
     VEC(const Sym *) param;     /* scalar params used, in slot order */
     bool dense;                 /* dimension 0 of every external buffer is assumed to have stride 1: flatten says so */
-    bool unrolled;              /* unroll has changed something */
     bool flat;                  /* flatten has run */
     int index_bits;             /* with all mins, extents and index params within 2^this, no index overflows */
     const struct Required *required; /* what each input must hold (lower.h), one an input, in slot order */

@@ -14,20 +14,12 @@ static void pass_flatten(Program *p, const LowerOptions *o) { low_flatten(p, o);
 
 static void pass_simplify(Program *p, const LowerOptions *o) {
     (void)o;
-    p->body = low_simplify(p->arena, p->ir, p->body);
+    p->body = low_simplify(p->arena, p->ir, p->body, false);
 }
 
-static void pass_simplify_parts(Program *p, const LowerOptions *o) { pass_simplify(p, o); }
-
-/* What simplify_parts left is simple still where nothing was unrolled. */
 static void pass_unroll(Program *p, const LowerOptions *o) {
-    const Stmt *before = p->body;
-    low_unroll(p, o);
-    p->unrolled = p->body != before;
-}
-
-static void pass_simplify_last(Program *p, const LowerOptions *o) {
-    if (p->unrolled) pass_simplify(p, o);
+    (void)o;
+    p->body = low_simplify(p->arena, p->ir, p->body, true);
 }
 
 static void pass_partition(Program *p, const LowerOptions *o) {

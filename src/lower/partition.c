@@ -9,7 +9,7 @@
  * that guards a tail carries the flag itself.  For each serial or parallel loop, outermost first, the
  * conditions that depend on its variable are solved for it, inner loop variables taken over their whole
  * ranges (so that all lanes of a vector agree).  Where all hold is the steady state, in which they are
- * decided; only there does partitioning go on inwards (but see prologue), so a nest of n loops holds some
+ * decided; only there does partitioning go on inwards (but see border), so a nest of n loops holds some
  * 2 n + 1 copies of its body.  A parallel loop is not cut into three, which would wait for all threads twice: its
  * iterations choose between the two bodies.  Conditions that are asked only where whole loops hang on the answer
  * are no reason to cut. */
@@ -31,7 +31,7 @@ typedef struct {
     bool worth;          /* ... and something was asked that does */
     int copies;          /* vector and unrolled loops between the loop and here */
     int vectors;         /* vector loops around */
-    bool border;         /* in a prologue: only innermost loops are cut */
+    bool border;         /* in a border: only innermost loops are cut */
 } Partition;
 
 enum { MARK_SEEN = 1, MARK_ANY = 2, MARK_CARRIES = 4, MARK_CARRIES_INNER = 8 };
@@ -328,15 +328,15 @@ static Stmt *inwards(StmtMap *m, const Facts *fact, Stmt *body) {
     return now;
 }
 
-/* A prologue that holds whole loop nests, like the rows that warm up a sliding window or a tile at the
- * border, is worth cutting its innermost loops. */
-static Stmt *prologue(StmtMap *m, const Stmt *loop, const Cut *c) {
+/* What is left of a loop that holds whole loop nests, like the rows that warm up a sliding window or a strip at
+ * the border, is worth cutting its innermost loops. */
+static Stmt *border(StmtMap *m, const Stmt *loop, const Node *end) {
     Partition *p = m->user;
     Stmt *body = loop->u.loop.body;
     if (loop_depth(body) < 2 || p->border) return body;
-    const Node *last = ir_sub(p->ir, c->head_end, ir_idx(p->ir, 1));
+    const Node *last = ir_sub(p->ir, end, ir_idx(p->ir, 1));
     p->border = true;
-    body = inwards(m, with_fact(p, loop->u.loop.var, c->min, last), body);
+    body = inwards(m, with_fact(p, loop->u.loop.var, loop->u.loop.min, last), body);
     p->border = false;
     return body;
 }
@@ -354,9 +354,9 @@ static Stmt *assembled(StmtMap *m, const Stmt *loop, const Cut *c, Stmt *steady)
         const Node *v = ir_var(I, loop->u.loop.var), *in = ir_bool(I, true);
         if (head) in = ir_make2(I, OP_LE, c->first, v);
         if (tail) in = ir_make2(I, OP_LAND, in, ir_make2(I, OP_LT, v, c->beyond));
-        result = part(p, loop, c->min, c->end, st_if(p->arena, in, steady, loop->u.loop.body));
+        result = part(p, loop, c->min, c->end, st_if(p->arena, in, steady, border(m, loop, c->end)));
     } else {
-        Stmt *at[3] = { head ? part(p, loop, c->min, c->head_end, prologue(m, loop, c)) : NULL,
+        Stmt *at[3] = { head ? part(p, loop, c->min, c->head_end, border(m, loop, c->head_end)) : NULL,
                         part(p, loop, c->first, c->beyond, steady),
                         tail ? part(p, loop, c->tail, c->end, loop->u.loop.body) : NULL };
         result = st_block(p->arena, 3, at);

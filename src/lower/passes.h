@@ -5,14 +5,16 @@
 #include "lower/lower.h"
 
 Stmt *low_partition(Arena *a, Interner *I, Stmt *s); /* partition.c */
-Stmt *low_simplify(Arena *a, Interner *I, Stmt *s);  /* simplify_pass.c */
+Stmt *low_simplify(Arena *a, Interner *I, Stmt *s, bool unroll); /* simplify_pass.c */
 
 int low_index_bits(const Program *p);                /* index_size.c, after build */
 
 void low_build(Program *p, const LowerOptions *o);   /* build.c */
 void low_access_checks(Program *p, const LowerOptions *o); /* access_checks.c */
 void low_settle(Program *p, const LowerOptions *o);  /* settle.c */
-void low_unroll(Program *p, const LowerOptions *o);  /* unroll.c */
+/* unroll.c: iterations to write out, and whether a vector loop's extent will do: errors at the loop's directive. */
+int64_t low_copies(Arena *a, Sim *sim, const Stmt *s, const Node *extent);
+void low_check_lanes(Arena *a, const Stmt *s, const Node *extent);
 void low_flatten(Program *p, const LowerOptions *o); /* flatten.c */
 
 #endif

@@ -4,7 +4,8 @@
  *     for x in [0, 8): if (x < 9) f(x) = g(max(x, 0))        for x in [0, 8): f(x) = g(x)
  *
  * Loops of no iteration and ifs that are decided disappear, loops of one iteration become lets, and lets
- * of constants, of variables and of values used once at their own depth are put in place. */
+ * of constants, of variables and of values used once at their own depth are put in place.  The last run
+ * writes unrolled loops out as well: each copy is simplified as it is made, and no pass goes over it again. */
 #include "lower/passes.h"
 
 typedef struct {
@@ -18,6 +19,7 @@ typedef struct {
     Interner *ir;
     Sim *sim;
     PtrMap uses;    /* Sym -> Uses */
+    bool unroll;    /* the last run */
     int depth;      /* loops around, while counting */
 } Pass;
 
@@ -109,11 +111,27 @@ static Stmt *let(StmtMap *m, Stmt *s, const Sym *var, const Node *value, Stmt *b
     return made;
 }
 
+static Stmt *write_out(StmtMap *m, Stmt *s, const Node *min, const Node *extent) {
+    Pass *p = m->user;
+    int64_t n = low_copies(p->arena, p->sim, s, extent);
+    if (n < 1) return NULL;
+    Stmt **copy = ARENA_ARRAY(p->arena, Stmt *, n);
+    for (int64_t i = 0; i < n; i++) {
+        const Node *k = ir_idx(p->ir, i);
+        Stmt *one = st_substitute(p->arena, p->ir, s->u.loop.body, s->u.loop.var, run(p, ir_add(p->ir, min, k)));
+        if (!ir_is_const(extent)) one = st_if(p->arena, ir_make2(p->ir, OP_LT, k, extent), one, NULL);
+        copy[i] = st_map(m, one);
+    }
+    return st_block(p->arena, (int)n, copy);
+}
+
 static Stmt *loop(StmtMap *m, Stmt *s) {
     Pass *p = m->user;
     const Node *min = run(p, s->u.loop.min), *extent = run(p, s->u.loop.extent);
     if (sim_holds(p->sim, ir_make2(p->ir, OP_LE, extent, ir_idx(p->ir, 0)))) return NULL;
     if (ir_is(extent, 1)) return let(m, s, s->u.loop.var, min, s->u.loop.body);
+    if (p->unroll && s->u.loop.kind == LOOP_UNROLL) return write_out(m, s, min, extent);
+    if (p->unroll && s->u.loop.kind == LOOP_VECTOR) low_check_lanes(p->arena, s, extent);
     Facts *fact = ARENA_NEW(p->arena, Facts);
     const Node *last = run(p, ir_sub(p->ir, ir_add(p->ir, min, extent), ir_idx(p->ir, 1)));
     *fact = (Facts){ .var = s->u.loop.var, .range = { min, last } };
@@ -201,11 +219,13 @@ static Stmt *simplify_stmt(StmtMap *m, Stmt *s) {
     }
 }
 
-Stmt *low_simplify(Arena *a, Interner *I, Stmt *s) {
-    Pass p = { .arena = a, .ir = I, .sim = sim_begin(I, NULL) };
+Stmt *low_simplify(Arena *a, Interner *I, Stmt *s, bool unroll) {
+    Pass p = { .arena = a, .ir = I, .sim = sim_begin(I, NULL), .unroll = unroll };
     pm_init(&p.uses, a);
     StmtMap count = { .arena = a, .ir = I, .expr = count_expr, .stmt = count_stmt, .user = &p };
     st_map(&count, s);
     StmtMap m = { .arena = a, .ir = I, .expr = simplify_expr, .stmt = simplify_stmt, .user = &p };
-    return st_map(&m, s);
+    s = st_map(&m, s);
+    sim_end(p.sim);
+    return s;
 }

@@ -48,3 +48,15 @@ Options pl_options(Fault *f, const mlc_options *o) {
     r.target = r.interpret ? "interpret" : pl_isa_name(r.isa);
     return r;
 }
+
+int mlc_vector_bytes(const char *target) {
+    Fault f = { 0 };
+    Barrier b;
+    volatile int bytes = 0;
+    if (FAULT_TRY(&f, b)) {
+        Options o = pl_options(&f, &(mlc_options){ .target = target });
+        bytes = o.isa == ISA_AVX512 ? 64 : o.isa == ISA_AVX2 ? 32 : 16;
+        FAULT_END(&f, b);
+    }
+    return bytes;
+}

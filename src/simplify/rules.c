@@ -52,8 +52,15 @@ static const Node *parsed(Interner *I, Algebra algebra, const char *text) {
 }
 
 static Rules *shared(Interner *I) {
-    if (!I->rules) I->rules = ARENA_NEW(I->arena, Rules);
-    return I->rules;
+    Rules *r = I->rules;
+    if (r) return r;
+    I->rules = r = ARENA_NEW(I->arena, Rules);
+    arena_stack(&r->tables, I->arena);
+    return r;
+}
+
+Arena *sim_tables(Interner *I) {
+    return &shared(I)->tables;
 }
 
 Scratch *sim_scratch(Interner *I) {
@@ -62,7 +69,7 @@ Scratch *sim_scratch(Interner *I) {
 
 Sim *sim_plain(Interner *I) {
     Rules *r = shared(I);
-    if (!r->plain) r->plain = sim_begin(I, NULL);
+    if (!r->plain) r->plain = sim_lasting(I);
     return r->plain;
 }
 

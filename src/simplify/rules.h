@@ -21,6 +21,7 @@ typedef struct {
     Rule *at;
     RuleList list[OP_COUNT][RULE_CLASSES]; /* the rows that may match, in order ... */
     bool listed[OP_COUNT][RULE_CLASSES];   /* ... once somebody has asked */
+    Arena tables; /* of open Sims */
     Scratch scratch;
     Sim *plain;
 } Rules;

@@ -79,19 +79,24 @@ int sim_monotonic(Interner *I, const Facts *f, const Node *e, const Sym *v) {
     s.open = v;
     e = simple(&s, e);
     sim_walk(&s, e, monotonic_done, monotonic_fill);
-    return sim_info(&s, e)->monotonic;
+    int m = sim_info(&s, e)->monotonic;
+    sim_close(&s);
+    return m;
 }
 
 bool sim_linear(Interner *I, const Node *e, const Sym *v, int64_t *a, const Node **b) {
     Sim s;
-    sim_open(&s, I, NULL);
     if (e->type != MLC_INDEX) return false;
+    sim_open(&s, I, NULL);
     const Lin *l = lin_of(&s, simple(&s, e));
     const Node *own = ir_var(I, v);
     const Lin *rest = lin_without(&s, l, own);
-    for (int i = 0; i < rest->n; i++)
-        if (ir_uses(s.arena, rest->at[i].atom, v)) return false;
-    *a = lin_coefficient(l, own);
-    *b = lin_node(&s, rest);
-    return true;
+    bool linear = true;
+    for (int i = 0; i < rest->n; i++) linear &= !ir_uses(s.arena, rest->at[i].atom, v);
+    if (linear) {
+        *a = lin_coefficient(l, own);
+        *b = lin_node(&s, rest);
+    }
+    sim_close(&s);
+    return linear;
 }

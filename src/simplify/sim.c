@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static void sim_init(Sim *s, Interner *I) {
-    *s = (Sim){ .I = I, .arena = I->arena };
+static void sim_init(Sim *s, Interner *I, Arena *arena) {
+    *s = (Sim){ .I = I, .arena = arena };
     pm_init(&s->scope, s->arena);
 }
 
@@ -19,16 +19,23 @@ void sim_enter(Sim *s, const Facts *f) {
 }
 
 void sim_open(Sim *s, Interner *I, const Facts *f) {
-    sim_init(s, I);
+    Arena *tables = sim_tables(I);
+    ArenaMark mark = arena_mark(tables);
+    sim_init(s, I, tables);
+    s->mark = mark;
     VEC(const Facts *) chain = { 0 };
     for (; f; f = f->up) VEC_PUSH(s->arena, &chain, f);
     s->depth = 1; /* 1 is left for a variable to solve for that has no range */
     for (int i = chain.n; i-- > 0;) sim_enter(s, chain.at[i]);
 }
 
+void sim_close(Sim *s) {
+    arena_release(s->arena, s->mark);
+}
+
 void sim_nest(Sim *s, Sim *up) {
     sim_forms(up);
-    sim_init(s, up->I);
+    sim_init(s, up->I, up->arena);
     s->up = up;
     s->depth = up->depth;
 }
@@ -106,6 +113,17 @@ Sim *sim_begin(Interner *I, const Facts *f) {
     return s;
 }
 
+void sim_end(Sim *s) {
+    sim_close(s);
+}
+
+Sim *sim_lasting(Interner *I) {
+    Sim *s = ARENA_NEW(I->arena, Sim);
+    sim_init(s, I, I->arena);
+    s->depth = 1;
+    return s;
+}
+
 /* A variable that no node met so far can mention changes nothing that the tables hold; a condition does,
  * and so does a second range of a variable that another copy of a loop has bound before. */
 Sim *sim_inside(Sim *outer, const Facts *one) {
@@ -131,16 +149,21 @@ const Node *sim_simplify(Interner *I, const Facts *f, const Node *e) {
     if (ir_is_const(e)) return e;
     if (!f) return simple(sim_plain(I), e);
     sim_open(&s, I, f);
-    return simple(&s, e);
+    e = simple(&s, e);
+    sim_close(&s);
+    return e;
 }
 
 bool sim_prove(Interner *I, const Facts *f, const Node *cond) {
     Sim s;
-    sim_open(&s, I, f);
-    if (prove(&s, cond)) return true;
-    sim_open(&s, I, f);
-    s.expand = true; /* a second look with products of sums multiplied out */
-    return prove(&s, cond);
+    bool yes = false;
+    for (int look = 0; look < 2 && !yes; look++) {
+        sim_open(&s, I, f);
+        s.expand = look > 0; /* a second look with products of sums multiplied out */
+        yes = prove(&s, cond);
+        sim_close(&s);
+    }
+    return yes;
 }
 
 static bool is_whole(const Node *e) {
@@ -174,24 +197,33 @@ Interval sim_bounds(Interner *I, const Facts *f, const Node *e, const Node **why
     if (why) *why = !r.lo || !r.hi ? s.why ? s.why : e : NULL;
     if (r.lo) r.lo = simple(&s, r.lo);
     if (r.hi) r.hi = simple(&s, r.hi);
+    sim_close(&s);
     return r;
 }
 
-bool sim_const_bounds(Interner *I, const Facts *f, const Node *e, int64_t *lo, int64_t *hi) {
-    Sim s;
-    sim_open(&s, I, f);
-    if (!is_whole(e)) return false;
-    e = simple(&s, e);
-    Range r = range_of(&s, e);
-    const Node *a = outermost(&s, e, false), *b = outermost(&s, e, true);
-    Range ra = a ? range_of(&s, a) : r, rb = b ? range_of(&s, b) : r;
+bool sim_const_ends(Sim *s, const Node *e, int64_t *lo, int64_t *hi) {
+    e = simple(s, e);
+    Range r = range_of(s, e);
+    const Node *a = outermost(s, e, false), *b = outermost(s, e, true);
+    Range ra = a ? range_of(s, a) : r, rb = b ? range_of(s, b) : r;
     *lo = ra.lo > r.lo ? ra.lo : r.lo;
     *hi = rb.hi < r.hi ? rb.hi : r.hi;
     return *lo != NINF && *hi != PINF;
 }
 
+bool sim_const_bounds(Interner *I, const Facts *f, const Node *e, int64_t *lo, int64_t *hi) {
+    Sim s;
+    if (!is_whole(e)) return false;
+    sim_open(&s, I, f);
+    bool known = sim_const_ends(&s, e, lo, hi);
+    sim_close(&s);
+    return known;
+}
+
 Congruence sim_congruence(Interner *I, const Facts *f, const Node *e) {
     Sim s;
     sim_open(&s, I, f);
-    return congruence_of(&s, simple(&s, e));
+    Congruence c = congruence_of(&s, simple(&s, e));
+    sim_close(&s);
+    return c;
 }

@@ -84,7 +84,8 @@ typedef struct {
 
 struct Sim {
     Interner *I;
-    Arena *arena;
+    Arena *arena;           /* of its tables, given back to `mark` when it closes */
+    ArenaMark mark;
     const Sim *up;          /* an enclosing scope: its variables and truths count here too */
     InfoSlot *info;         /* by the id of the node, open addressing */
     uint32_t n_info, cap_info;
@@ -101,7 +102,10 @@ struct Sim {
     VEC(Info *) stack;
 };
 
-void sim_open(Sim *s, Interner *I, const Facts *f);
+void sim_open(Sim *s, Interner *I, const Facts *f); /* Sims close in the opposite order */
+void sim_close(Sim *s);
+Sim *sim_lasting(Interner *I);                 /* one without facts, for as long as the interner */
+Arena *sim_tables(Interner *I);                /* rules.c: the stack of tables of open Sims */
 void sim_nest(Sim *s, Sim *up);                /* a scope inside `up` with fresh tables */
 void sim_enter(Sim *s, const Facts *f);        /* adds one fact; var must be new to this Sim */
 const Bound *sim_find(const Sim *s, const void *key);

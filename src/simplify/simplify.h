@@ -34,6 +34,7 @@ const Node *sim_simplify(Interner *I, const Facts *f, const Node *e);
  * the outer scope is used again once the walk has left. */
 typedef struct Sim Sim;
 Sim *sim_begin(Interner *I, const Facts *f);
+void sim_end(Sim *s);
 Sim *sim_inside(Sim *outer, const Facts *one);
 const Node *sim_run(Sim *s, const Node *e);
 bool sim_holds(Sim *s, const Node *cond);
@@ -46,6 +47,7 @@ bool sim_prove(Interner *I, const Facts *f, const Node *cond);
 Interval sim_bounds(Interner *I, const Facts *f, const Node *e, const Node **why);
 /* Constant bounds, following ranges to the end; false when a side is not finite. */
 bool sim_const_bounds(Interner *I, const Facts *f, const Node *e, int64_t *lo, int64_t *hi);
+bool sim_const_ends(Sim *s, const Node *e, int64_t *lo, int64_t *hi); /* of a whole-valued e under s */
 /* e = modulus * k + remainder for some k; modulus 0: e is the constant remainder; 1: nothing known. */
 typedef struct {
     int64_t modulus, remainder;

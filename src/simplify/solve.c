@@ -3,7 +3,7 @@
  * A comparison is 0 <= d.  Variables inside v's scope are eliminated first: by a lower bound of d
  * where the answer must be certain ("inner"), by an upper bound where what is left out must be
  * certain ("outer").  What remains is solved for v: a linear term by a division that rounds the
- * right way, a division of v by multiplying back, a minimum or maximum by cases. */
+ * right way, a division of v by multiplying back, a minimum or maximum by cases, also inside a division. */
 #include "sim.h"
 
 typedef struct {
@@ -107,6 +107,29 @@ static bool is_v(const Solver *z, const Node *e) {
     return e->op == OP_VAR && e->u.sym == z->v;
 }
 
+/* d with its term t, a quotient over a positive constant, whose dividend has a minimum or maximum that uses v:
+ * division is monotone, so min(a, b) / c is min(a / c, b / c).  False where there is none. */
+static bool solve_cases_of_quotient(Solver *z, const Lin *d, Term t, Solution *r) {
+    Sim *s = z->s;
+    const Lin *n = lin_of(s, t.atom->kid[0]);
+    for (int i = 0; i < n->n; i++) {
+        Term m = n->at[i];
+        if ((m.atom->op != OP_MIN && m.atom->op != OP_MAX) || depth_of(s, m.atom) < z->depth) continue;
+        Solution k[2];
+        for (int j = 0; j < 2; j++) {
+            const Node *e = m.atom->kid[j];
+            while (e->op == OP_LIKELY || e->op == OP_LIKELY_INNER) e = e->kid[0];
+            const Lin *l = lin_add(s, lin_without(s, n, m.atom), lin_of(s, e), m.k);
+            if (!l) return false;
+            k[j] = solve_replaced(z, d, t, simple(s, ir_make2(s->I, OP_DIV, lin_node(s, l), t.atom->kid[1])));
+        }
+        bool least = (m.atom->op == OP_MIN) == (m.k > 0);
+        *r = least == (t.k > 0) ? both(z, k[0], k[1]) : either(z, k[0], k[1]);
+        return true;
+    }
+    return false;
+}
+
 /* A term that is not v itself but uses v. */
 static Solution solve_term(Solver *z, const Lin *d, Term t) {
     const Node *e = t.atom;
@@ -117,10 +140,13 @@ static Solution solve_term(Solver *z, const Lin *d, Term t) {
         Solution a = solve_replaced(z, d, t, e->kid[0]), b = solve_replaced(z, d, t, e->kid[1]);
         return (e->op == OP_MIN) == (t.k > 0) ? both(z, a, b) : either(z, a, b);
     }
-    case OP_DIV:
-        if (ir_is_int(e->kid[1], &c) && c > 0 && depth_lin(z->s, lin_without(z->s, d, e)) < z->depth)
-            return solve_quotient(z, t, lin_without(z->s, d, e));
+    case OP_DIV: {
+        Solution r;
+        if (!ir_is_int(e->kid[1], &c) || c <= 0) break;
+        if (depth_lin(z->s, lin_without(z->s, d, e)) < z->depth) return solve_quotient(z, t, lin_without(z->s, d, e));
+        if (solve_cases_of_quotient(z, d, t, &r)) return r;
         break;
+    }
     default: break;
     }
     Interval i = bound_node(z->s, e, z->depth); /* v % 8 is in [0, 7] */
@@ -182,9 +208,10 @@ static Interval run(Interner *I, const Facts *f, const Node *cond, const Sym *v,
     Solver z = { .s = &s, .v = v, .depth = b ? b->depth : 1, .inner = inner, .fuel = 64 };
     Solution r = solve(&z, simple(&s, cond), false);
     *ok = r.known;
-    if (!r.known) return (Interval){ NULL, NULL };
+    if (!r.known) r.in = (Interval){ NULL, NULL };
     if (r.in.lo) r.in.lo = simple(&s, r.in.lo);
     if (r.in.hi) r.in.hi = simple(&s, r.in.hi);
+    sim_close(&s);
     return r.in;
 }
 

@@ -217,7 +217,7 @@ static inline const char *lower_and_run(Func *out, struct mlc_buffer *b, const c
 
 /* Runs the program at every stopping point that matters and compares each with the oracle. */
 static inline void check_same(Func *out, int64_t w, int64_t h, int64_t min0, int64_t min1) {
-    static const char *const stops[] = { "build", "settle", "simplify", "partition", "simplify_parts", "unroll", NULL };
+    static const char *const stops[] = { "build", "settle", "simplify", "partition", "unroll", NULL };
     struct mlc_buffer *want = box(out->type[0], out->rank, w, h, min0, min1);
     Barrier barrier;
     K.fault.info.code = 0;
