@@ -182,11 +182,15 @@ static const char *run(Stmt *body, int w, int h, int32_t *to) {
     return fault.info.message;
 }
 
+static Stmt *simplified(Stmt *s) {
+    return low_simplify(&arena, I, s, false);
+}
+
 static Stmt *passed(Stmt *s) {
     Stmt *volatile now = NULL;
     Barrier b;
     if (FAULT_TRY(&fault, b)) {
-        now = low_simplify(&arena, I, low_partition(&arena, I, low_simplify(&arena, I, s)));
+        now = simplified(low_partition(&arena, I, simplified(s)));
         FAULT_END(&fault, b);
     }
     ck_assert_str_eq(fault.info.message, "");
@@ -313,20 +317,20 @@ END_TEST
 START_TEST(statements_simplify) {
     const Sym *v = variable("x"), *w = variable("y");
     const Node *x = ir_var(I, v), *y = ir_var(I, w);
-    ck_assert_ptr_null(low_simplify(&arena, I, loop(v, LOOP_SERIAL, idx(0), set(x, x, num(1)))));
-    ck_assert_ptr_null(low_simplify(&arena, I, st_if(&arena, lt(W, W), set(idx(0), idx(0), num(1)), NULL)));
-    Stmt *one = low_simplify(&arena, I, loop(v, LOOP_VECTOR, idx(1), set(x, idx(0), ir_cast(I, MLC_I32, x))));
+    ck_assert_ptr_null(simplified(loop(v, LOOP_SERIAL, idx(0), set(x, x, num(1)))));
+    ck_assert_ptr_null(simplified(st_if(&arena, lt(W, W), set(idx(0), idx(0), num(1)), NULL)));
+    Stmt *one = simplified(loop(v, LOOP_VECTOR, idx(1), set(x, idx(0), ir_cast(I, MLC_I32, x))));
     ck_assert_int_eq(one->kind, ST_STORE);
     ck_assert(ir_is(one->u.store.coord[0], 0));
     Stmt *guarded = guard(lt(y, idx(9)), set(x, y, num(2)));
-    Stmt *s = low_simplify(&arena, I, loop(v, LOOP_SERIAL, W, loop(w, LOOP_SERIAL, idx(9), guarded)));
+    Stmt *s = simplified(loop(v, LOOP_SERIAL, W, loop(w, LOOP_SERIAL, idx(9), guarded)));
     ck_assert_int_eq(s->u.loop.body->u.loop.body->kind, ST_STORE);
     Stmt *check = ARENA_NEW(&arena, Stmt);
     *check = (Stmt){ .kind = ST_CHECK };
     check->u.check.cond = le(idx(8), W);
     check->u.check.code = ERR_INTERNAL;
     Stmt *two[2] = { check, st_if(&arena, lt(W, idx(5)), set(idx(0), idx(0), num(1)), set(idx(1), idx(0), num(2))) };
-    s = low_simplify(&arena, I, st_block(&arena, 2, two));
+    s = simplified(st_block(&arena, 2, two));
     ck_assert_int_eq(s->u.block.at[1]->kind, ST_STORE);
     ck_assert(ir_is(s->u.block.at[1]->u.store.coord[0], 1));
 }
