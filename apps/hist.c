@@ -64,7 +64,7 @@ const App hist_app = {
                   "hist.u0: split(x, xo, xi, 64), reorder(xi, row, xo), vectorize(xi, 16);"
                   "cdf: compute_root();"
                   "out: bound(c, 0, 3), split(x, xo, xi, 32), reorder(xi, c, xo, y), vectorize(xi), unroll(c), parallel(y);"
-                  "equal: compute_at(out, xo), vectorize(x, 16); luma: compute_at(out, xo), vectorize(x, 16)" },
+                  "equal: compute_at(out, xo), vectorize(x, 32); luma: compute_at(out, xo), vectorize(x, 32)" },
     },
 };
 

@@ -408,35 +408,48 @@ static Text from_mask(Slice *s, const Node *a, mlc_type t) {
 }
 
 /* u8(min(max(x, 0), 255)) and kin: a cast gives 0 for a NaN, for either zero, and for what a clamp from 0 makes of
- * them, so that one instruction a side is right, and what it gives fits. */
-static bool cast_clamped(Slice *s, const Node *e, Text *out) {
-    Gen *G = s->G;
+ * them, so that one instruction a side is right, and what it gives fits.  The clamp, or NULL. */
+static const Node *clamp_of(const Node *e) {
     mlc_type to = type_of(e);
-    const Node *least = e->kid[0], *most = least->op == OP_MIN ? least->kid[0] : NULL;
-    if (!most || most->op != OP_MAX || least->type != MLC_F32 || !ty_is_int(to) || ty_bits(to) > 32) return false;
+    const Node *least = e->op == OP_CAST ? e->kid[0] : e, *most = least->op == OP_MIN ? least->kid[0] : NULL;
+    if (e->op != OP_CAST || !most || most->op != OP_MAX || least->type != MLC_F32 || !ty_is_int(to) || ty_bits(to) > 32) return NULL;
     const Node *hi = least->kid[1], *lo = most->kid[1];
-    if (!ir_is_const(hi) || !ir_is_const(lo) || lo->u.f != 0) return false;
-    if (!(hi->u.f >= 0 && hi->u.f <= (double)ty_max(to) && hi->u.f < 0x1p31)) return false;
+    if (!ir_is_const(hi) || !ir_is_const(lo) || lo->u.f != 0) return NULL;
+    return hi->u.f >= 0 && hi->u.f <= (double)ty_max(to) && hi->u.f < 0x1p31 ? least : NULL;
+}
+
+/* The clamp of a cast, or of the one that the cast widens. */
+static const Node *clamp_below(const Node *e) {
+    mlc_type to = type_of(e);
+    const Node *direct = clamp_of(e);
+    if (direct || e->op != OP_CAST || !(ty_is_int(to) || to == MLC_F32)) return direct;
+    mlc_type from = type_of(e->kid[0]);
+    return ty_is_int(from) && ty_bits(from) < 32 ? clamp_of(e->kid[0]) : NULL;
+}
+
+static Text cast_clamped(Slice *s, const Node *e, const Node *clamp) {
+    Gen *G = s->G;
+    const Node *hi = clamp->kid[1], *most = clamp->kid[0];
     Text a[2] = { slice_value(s, most->kid[0]), all_of(s, MLC_F32, atom("0.0f")) };
     Text b[2] = { slice_value(s, hi), call_text(s, helper(G, "most", MLC_F32, s->w), a, 2) };
     Text c = call_text(s, helper(G, "least", MLC_F32, s->w), b, 2);
     Text whole = call_text(s, helper(G, "inside", MLC_F32, s->w), &c, 1);
-    *out = to == MLC_I32 ? whole : call_text(s, helper_convert(G, to, MLC_I32, s->w), &whole, 1);
-    return true;
+    return type_of(e) == MLC_I32 ? whole : call_text(s, helper_convert(G, type_of(e), MLC_I32, s->w), &whole, 1);
 }
 
 static Text convert(Slice *s, const Node *e) {
+    Gen *G = s->G;
     mlc_type to = type_of(e), from = type_of(e->kid[0]);
     if (from == MLC_INDEX) {
-        Lanes l = lanes_of(s->G, e->kid[0]);
+        Lanes l = lanes_of(G, e->kid[0]);
         if (l.affine && !ty_is_float(to) && !ty_is_half(to)) return ramp_cast(s, e, l.stride);
         return by_lanes(s, e, 0);
     }
     if (from == MLC_BOOL) return from_mask(s, e->kid[0], to);
-    Text a;
-    if (cast_clamped(s, e, &a)) return a;
-    a = slice_value(s, e->kid[0]);
-    return call_text(s, helper_convert(s->G, to, from, s->w), &a, 1);
+    const Node *clamp = clamp_below(e);
+    if (clamp) return cast_clamped(s, e, clamp);
+    Text a = slice_value(s, e->kid[0]);
+    return call_text(s, helper_convert(G, to, from, s->w), &a, 1);
 }
 
 static Text reinterpret(Slice *s, const Node *e) {
@@ -583,7 +596,7 @@ static Text mask_op(Slice *s, const Node *e, int *bytes) {
 
 static bool slice_leaf(void *user, const Node *e) {
     Slice *s = user;
-    if (!is_data(s, e) || e->op == OP_LOAD) return true;
+    if (!is_data(s, e) || e->op == OP_LOAD || clamp_below(e)) return true;
     for (int i = 0; i < e->n; i++)
         if (e->kid[i]->type == MLC_INDEX) return true; /* by_lanes looks below */
     return false;
