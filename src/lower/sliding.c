@@ -6,10 +6,13 @@
  * A dimension slides along loop v when
  *   - it is the only dimension of the box that depends on v, and both of its ends never fall as v grows,
  *   - every update of the Func runs over the dimension by its own Var, so that its points are independent,
+ *   - no split of it rounds up: from a later start that ends elsewhere, past what producers were asked for,
  *   - the loops inside of v that lie between memory and computation have bounds free of v, and conditions
  *     that, once they fail for v, fail for every later one: what is needed now was computed then.
  * Then every point needed at v whose coordinate is at most the last one needed at v - 1 is there already. */
 #include "lower/nest.h"
+
+#include <string.h>
 
 /* Two sets of names bound between the store scope and the compute scope, with what to put in their place:
  * in `all` every one, which leaves loop variables to solve for; in `slid` only the starts of boxes that
@@ -63,6 +66,36 @@ static bool is_pure_in(const FuncNest *fn, int d) {
         if (c->op != OP_VAR || c->u.sym->kind != SYM_VAR) return false;
     }
     return true;
+}
+
+enum { MOST_NAMES = 64 };
+
+/* Does a split of the loop `name`, or of one that was made of it, round up? */
+static bool rounds(const StageSched *s, const char *name) {
+    const char *from[MOST_NAMES] = { name };
+    int n = 1;
+    for (int i = 0; i < s->split.n; i++) {
+        const Split *p = &s->split.at[i];
+        bool fuse = p->kind == SPLIT_FUSE;
+        for (int k = 0; k < n; k++) {
+            bool below = fuse ? !strcmp(p->outer, from[k]) || !strcmp(p->inner, from[k]) : !strcmp(p->old, from[k]);
+            if (!below) continue;
+            if ((!fuse && p->tail == MLC_TAIL_ROUND) || n + 2 > MOST_NAMES) return true;
+            from[n++] = fuse ? p->old : p->outer;
+            if (!fuse) from[n++] = p->inner;
+            break;
+        }
+    }
+    return false;
+}
+
+/* Of a dimension that is_pure_in. */
+static bool is_rounded(const FuncNest *fn, int d) {
+    for (int i = 0; i < fn->stage.n; i++) {
+        const StageSched *s = fn->stage.at[i]->sched;
+        if (rounds(s, s->def->coord[d]->u.sym->name)) return true;
+    }
+    return false;
 }
 
 /* `a < c` keeps failing as v grows. */
@@ -128,7 +161,7 @@ bool low_slide(Build *b, FuncNest *fn) {
     for (const Scope *s = fn->compute; s != fn->store; s = s->up) {
         if (!s->var) continue;
         int d = moving_dimension(b, fn, s->var);
-        if (d < 0 || fn->slid[d] || fn->sched->bound[d].has || !is_pure_in(fn, d)) continue;
+        if (d < 0 || fn->slid[d] || fn->sched->bound[d].has || !is_pure_in(fn, d) || is_rounded(fn, d)) continue;
         if (!rises(b, f, fn->full[d].lo, s->var) || !rises(b, f, fn->full[d].hi, s->var)) continue;
         if (!repeats(b, fn, f, s, &x.all)) continue;
         if (!any)
