@@ -343,7 +343,7 @@ static Text divide_const(Slice *s, const Node *e, int64_t c) {
         Text m = named(s, vt(s, wide), at_prec(fmt(G, "%s - %s * %s", a.s, q.s, k), P_ADD));
         const char *below = fmt(G, "(%s)(%s < 0)", vt(s, wide), m.s);
         r = quotient ? at_prec(fmt(G, "%s %s %s", q.s, c > 0 ? "+" : "-", below), P_ADD)
-                     : at_prec(fmt(G, "%s + (%s & %s(%s))", m.s, below, c > 0 ? "" : "-", k), P_ADD);
+                     : at_prec(fmt(G, "%s %s (%s & (%s))", m.s, c > 0 ? "+" : "-", below, k), P_ADD);
     }
     if (wide == t) return r;
     return call_text(s, helper_convert(G, t, wide, s->w), &r, 1);
