@@ -591,5 +591,6 @@ CaseState case_whole(Case *c, const char *text, bool compile) {
     case_lower(c);
     case_interpret(c);
     if (compile && c->state == CASE_GOOD) case_compile(&c, 1, NULL, NULL);
+    if (compile) case_run_public(c);
     return c->state;
 }

@@ -77,7 +77,7 @@ static const Node *replace_lane(void *user, Interner *I, const Node *e) {
 
 const Node *at_lane(Gen *G, const Node *e, const Node *lane) {
     AtLane r = { G, lane };
-    return ir_rewrite(G->ir, e, replace_lane, &r);
+    return ir_rewrite_leaves(G->ir, e, replace_lane, &r);
 }
 
 /* With varying lets replaced by what holds them, in the operators that C has. */

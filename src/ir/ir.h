@@ -166,6 +166,9 @@ const Node *ir_with_kids(Interner *I, const Node *e, const Node *const *kids);
  * replacement (usually itself).  Each distinct node is visited once. */
 typedef const Node *(*ir_rewrite_fn)(void *user, Interner *I, const Node *e);
 const Node *ir_rewrite(Interner *I, const Node *e, ir_rewrite_fn post, void *user);
+/* The same where post is for leaves: a node that folds to a variable once its operands changed is not asked again,
+ * for x + 1 with x - 1 in place of x is x. */
+const Node *ir_rewrite_leaves(Interner *I, const Node *e, ir_rewrite_fn post, void *user);
 /* Replaces OP_VAR nodes: map is Sym -> Node. */
 const Node *ir_substitute(Interner *I, const Node *e, const PtrMap *sym_to_node);
 /* Calls `visit` once for each distinct node reachable from e, operands first. */

@@ -63,14 +63,16 @@ const Node *ir_rewrite(Interner *I, const Node *e, ir_rewrite_fn post, void *use
     return rewrite(I, e, post, user, false);
 }
 
+const Node *ir_rewrite_leaves(Interner *I, const Node *e, ir_rewrite_fn post, void *user) {
+    return rewrite(I, e, post, user, true);
+}
+
 static const Node *replace(void *user, Interner *I, const Node *e) {
     (void)I;
     const Node *to = e->op == OP_VAR ? pm_get(user, e->u.sym) : NULL;
     return to ? to : e;
 }
 
-/* A node that folds to a variable after its operands changed is that variable already: x + 1 with x - 1
- * for x is x. */
 const Node *ir_substitute(Interner *I, const Node *e, const PtrMap *sym_to_node) {
     return rewrite(I, e, replace, (void *)(uintptr_t)sym_to_node, true);
 }
