@@ -43,7 +43,7 @@ static void stop(Case *c, const char *what, const mlc_error_info *e) {
 static float blend(float a, float b) { return a * 0.5f - b; }
 static int32_t twist(int32_t a, uint8_t b) { return (int32_t)((uint32_t)a * 31u ^ b); }
 
-static mlc_ctx *new_context(void) {
+mlc_ctx *case_context(void) {
     mlc_ctx *ctx = mlc_ctx_new();
     mlc_extern_new(ctx, "blend", (void (*)(void))blend, "f32 f32 -> f32");
     mlc_extern_new(ctx, "twist", (void (*)(void))twist, "i32 u8 -> i32");
@@ -54,17 +54,21 @@ static void no_line(void *user, const char *line) {
     (void)user, (void)line;
 }
 
-static void read_header(Case *c) {
+void case_isa(Case *c) {
     static const char *const isas[] = { "plain", "sse4", "avx2", "avx512" };
+    c->isa = jit_host_isa();
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(c->isa_name, isas[i]) && (CpuIsa)i < c->isa) c->isa = (CpuIsa)i;
+}
+
+static void read_header(Case *c) {
     const char *run = strstr(c->text, "//! run ");
     unsigned long long data = 1;
     strcpy(c->cc, "gcc"), strcpy(c->isa_name, "host");
     c->opt = 1;
     if (run) sscanf(run, "//! run %15s %15s -O%d data %llu layout %ld", c->cc, c->isa_name, &c->opt, &data, &c->layout);
     c->data = data;
-    c->isa = jit_host_isa();
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(c->isa_name, isas[i]) && (CpuIsa)i < c->isa) c->isa = (CpuIsa)i;
+    case_isa(c);
 }
 
 /* What is printed reads back to what prints the same. */
@@ -74,7 +78,7 @@ static void check_printed(Case *c) {
         fail(c, "does not print", mlc_error(c->ctx));
         return;
     }
-    mlc_ctx *again = new_context();
+    mlc_ctx *again = case_context();
     mlc_program *q = mlc_program_parse(again, printed, "printed");
     if (q) {
         mlc_func out[4];
@@ -92,7 +96,7 @@ void case_open(Case *c, const char *text) {
     c->text = text;
     arena_init(&c->arena, NULL, &c->fault);
     read_header(c);
-    c->ctx = new_context();
+    c->ctx = case_context();
     mlc_ctx_log(c->ctx, no_line, NULL);
     mlc_program *p = mlc_program_parse(c->ctx, text, "fuzz");
     if (!p) {
@@ -123,7 +127,7 @@ void case_lower(Case *c) {
         ir_interner_init(&c->ir, &c->arena, &c->ctx->ir);
         LowerOptions o = { .name = "out", .dense = c->dense, .verify = true };
         c->program = low_lower(&c->arena, &c->ir, resolve(c), &o);
-        o.stop_after = "simplify_last";
+        o.stop_after = "unroll";
         if (c->data % 3 == 0) c->shaped = low_lower(&c->arena, &c->ir, resolve(c), &o);
         FAULT_END(&c->fault, barrier);
         return;
@@ -216,6 +220,8 @@ static void add_buffer(Case *c, const Func *f, int element, const int64_t *min, 
     CaseBuffer *s = &c->slot[c->n_slots];
     mlc_type t = f->type[element];
     Gen r = { .state = c->data + (uint64_t)(c->n_slots - element) * 77 + (uint64_t)c->layout };
+    s->func = f;
+    s->element = element;
     s->b = (mlc_buffer){ .type = t, .rank = f->rank };
     for (int d = 0; d < f->rank; d++) s->b.dim[d].min = min[d], s->b.dim[d].extent = extent[d];
     long keep = c->layout;
@@ -235,11 +241,12 @@ static void add_buffer(Case *c, const Func *f, int element, const int64_t *min, 
     c->n_slots++;
 }
 
-/* The box of an output, by its line. */
-static void box_of(const Case *c, const Func *f, int64_t *min, int64_t *extent) {
+/* The box by its line; true where there is one. */
+static bool box_of(const Case *c, const Func *f, int64_t *min, int64_t *extent) {
     char head[64];
     snprintf(head, sizeof head, "//! box %s ", f->name);
     const char *at = strstr(c->text, head);
+    bool given = at != NULL;
     if (at) at += strlen(head);
     for (int d = 0; d < f->rank; d++) {
         long m = 0, e = 5;
@@ -247,6 +254,7 @@ static void box_of(const Case *c, const Func *f, int64_t *min, int64_t *extent) 
         if (at && sscanf(at, "%ld %ld%n", &m, &e, &used) == 2) at += used;
         min[d] = m, extent[d] = e;
     }
+    return given;
 }
 
 typedef struct {
@@ -263,11 +271,11 @@ static bool number_of(Numbers *n, const Node *e, int64_t *v) {
     return ir_is_int(sim_simplify(&n->c->ir, NULL, ir_substitute(&n->c->ir, e, &n->number)), v);
 }
 
-/* An input gets just the box that is needed; one under a boundary condition any small one. */
+/* An input gets the box of its line, else just the one that is needed; one under a boundary condition any small one. */
 static void add_input(Numbers *n, const Required *r) {
     Case *c = n->c;
     const Func *f = r->input;
-    int64_t min[MAX_RANK], extent[MAX_RANK], hi, elements = 1;
+    int64_t min[MAX_RANK], extent[MAX_RANK], given_min[MAX_RANK], given_extent[MAX_RANK], hi, elements = 1;
     bool open = false;
     for (int d = 0; d < f->rank; d++) {
         min[d] = extent[d] = 0;
@@ -279,6 +287,10 @@ static void add_input(Numbers *n, const Required *r) {
     for (int d = 0; d < f->rank; d++) {
         if (open && extent[d] == 0) min[d] = gen_below(&g, 5) - 2, extent[d] = 1 + gen_below(&g, 11);
         elements = elements > MOST_ELEMENTS ? elements : elements * (extent[d] > 0 ? extent[d] : 1);
+    }
+    if (box_of(c, f, given_min, given_extent)) {
+        memcpy(min, given_min, sizeof min), memcpy(extent, given_extent, sizeof extent);
+        elements = 1, open = false;
     }
     if (elements > MOST_ELEMENTS) fault_raise(&c->fault, ERR_UNBOUNDED, NULL, "the fuzzer", f->name, 0, "too large", "its size");
     add_buffer(c, f, 0, min, extent, !open);

@@ -23,6 +23,8 @@ typedef enum {
 
 /* Memory of a buffer: its elements and all around them. */
 typedef struct {
+    const Func *func;
+    int element;
     mlc_buffer b;
     char *memory, *before;  /* `before`: the bytes as they were */
     size_t bytes;
@@ -57,6 +59,10 @@ typedef struct {
     bool bulk;
 } Case;
 
+/* A context with the C functions that programs call. */
+mlc_ctx *case_context(void);
+/* c->isa of c->isa_name, as far as this machine goes. */
+void case_isa(Case *c);
 /* Reads the text and whatever its header says; state CASE_FAILED where the text does not read or print. */
 void case_open(Case *c, const char *text);
 /* Resolves and lowers: c->state CASE_REFUSED where the plan is illegal. */

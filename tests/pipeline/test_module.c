@@ -367,7 +367,7 @@ START_TEST(realize_refuses_what_it_cannot_fill) {
             "bind: buffer in is missing or has no data; give one with memory");
     refused(p.ctx, mlc_realize(p.out, out, NULL), "input in has no buffer; bind one with mlc_bind");
     ck_assert(mlc_bind(p.in, in));
-    refused(p.ctx, mlc_bind(p.in, mlc_wrap((float *)src[0], W + 1, H)),
+    refused(p.ctx, mlc_bind(p.in, mlc_wrap((float *)(void *)src[0], W + 1, H)),
             "bind: buffer in holds f32, and the program has i32; give one of that type");
     refused(p.ctx, mlc_realize(p.out, out, NULL), "input in has no buffer; bind one with mlc_bind");
     mlc_ctx_free(p.ctx);
