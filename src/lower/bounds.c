@@ -6,8 +6,6 @@
  * all of its loops are inside, that range is used as it is, so tails never widen a box. */
 #include "lower/nest.h"
 
-#include <math.h>
-
 static const Facts *with_range(Build *b, const Facts *up, const Sym *var, Interval range) {
     Facts *f = ARENA_NEW(b->arena, Facts);
     *f = (Facts){ .up = up, .var = var, .range = range };
@@ -125,19 +123,6 @@ static const Facts *with_where(Build *b, const StageNest *st, const Facts *full)
 
 /* ---- what readers need ---- */
 
-/* Ranges declared for the data of inputs, which may stand in indices. */
-static const Facts *data_facts(Build *b, const Facts *f, const StageNest *st) {
-    for (int i = 0; i < st->read.n; i++) {
-        const Func *in = st->read.at[i].func;
-        if (!in->has_range || !(ty_is_int(in->type[0]) || in->type[0] == MLC_INDEX)) continue;
-        Facts *more = ARENA_NEW(b->arena, Facts);
-        *more = (Facts){ .up = f, .memory = in, .range = { ir_int(b->ir, in->type[0], (int64_t)ceil(in->lo)),
-                                                           ir_int(b->ir, in->type[0], (int64_t)floor(in->hi)) } };
-        f = more;
-    }
-    return f;
-}
-
 static _Noreturn void unbounded(Build *b, ErrCode code, const StageNest *st, const Func *read, int d,
                                 const Node *coord, const Node *why) {
     const Func *f = st->fn->func;
@@ -216,7 +201,7 @@ static void add_coord(Build *b, const Facts *f, const StageNest *st, const Node 
 
 /* The variables of a stage's points between `at` and its leaf, where its predicates hold. */
 const Facts *low_point_facts(Build *b, const StageNest *st, const Scope *at) {
-    return data_facts(b, with_where(b, st, low_facts(b, at, st->leaf)), st);
+    return low_data_facts(b, with_where(b, st, low_facts(b, at, st->leaf)), st);
 }
 
 static const Read *find_read(const StageNest *st, const Func *f) {
@@ -268,7 +253,7 @@ static const Facts *update_facts(Build *b, const FuncNest *fn, const StageNest *
         last = ir_sub(b->ir, ir_add(b->ir, min, def->rdom->extent[i]), ir_idx(b->ir, 1));
         f = with_range(b, f, def->rdom->var[i], (Interval){ min, last });
     }
-    return data_facts(b, with_where(b, st, f), st);
+    return low_data_facts(b, with_where(b, st, f), st);
 }
 
 static bool widen(Build *b, FuncNest *fn, const StageNest *st, const Facts *outer, const Facts *f, int d,

@@ -21,6 +21,7 @@ void low_build(Program *p, const LowerOptions *o) {
     pm_init(&b.uses, b.arena);
     pm_init(&b.nest, b.arena);
     pm_init(&b.external, b.arena);
+    pm_init(&b.values, b.arena);
     pm_init(&b.inlined, b.arena);
     pm_init(&b.varying, b.arena);
     sm_init(&b.names, b.arena);

@@ -97,6 +97,23 @@ static void gather(void *user, const Node *e) {
     VEC_PUSH(g->b->arena, &st->read, r);
 }
 
+static void mark(void *user, const Node *e) {
+    StageNest *st = user;
+    for (int i = 0; e->op == OP_ACCESS && i < st->read.n; i++)
+        if (st->read.at[i].func == e->u.func) st->read.at[i].in_index = true;
+}
+
+static void find_indices(Build *b, StageNest *st, int rank) {
+    for (int d = 0; d < rank; d++)
+        if (st->coord[d]->op != OP_VAR) ir_visit(b->arena, st->coord[d], mark, st);
+    for (int r = 0; r < st->read.n; r++)
+        for (int i = 0; i < st->read.at[r].access.n; i++) {
+            const Node *e = st->read.at[r].access.at[i];
+            for (int d = 0; d < e->n; d++)
+                if (e->kid[d]->n) ir_visit(b->arena, e->kid[d], mark, st);
+        }
+}
+
 static void note_uses(Build *b, StageNest *st) {
     for (int i = 0; i < st->read.n; i++) {
         Func *f = st->read.at[i].func;
@@ -121,6 +138,7 @@ static StageNest *new_stage(Build *b, FuncNest *fn, int index) {
     for (int i = 0; i < def->n; i++) ir_visit(b->arena, st->value[i] = low_inline(b, def->value[i]), gather, &g);
     for (int i = 0; i < st->n_where; i++)
         ir_visit(b->arena, st->where[i] = low_inline(b, def->rdom->where_canon.at[i]), gather, &g);
+    find_indices(b, st, def->rank);
     return st;
 }
 

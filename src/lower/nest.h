@@ -58,6 +58,7 @@ struct Scope {
 /* The accesses of one Func in a stage. */
 typedef struct {
     Func *func;
+    bool in_index;        /* its values stand in coordinates */
     VEC(const Node *) access;
 } Read;
 
@@ -100,6 +101,7 @@ typedef struct {
     PtrMap uses;     /* Func -> UseList */
     PtrMap nest;     /* Func -> FuncNest */
     PtrMap external; /* Func -> Storage */
+    PtrMap values;   /* Func -> Interval of its values, without ends where they are unknown */
     PtrMap inlined;  /* ACCESS node -> its expansion */
     bool unslid;     /* bounds inference takes boxes as they would be without sliding windows */
     bool loose;      /* bounds inference ignores what clips the last tile: longer boxes of constant length */
@@ -117,6 +119,9 @@ const Node *low_inline(Build *b, const Node *e);
 /* bounds.c */
 /* Ranges of what is bound inside `outer` (NULL: of everything) down to `inner`, on top of the base facts. */
 const Facts *low_facts(Build *b, const Scope *outer, const Scope *inner);
+/* value_range.c: the values that f can have, or NULL; f and what is known of the data in the coordinates of st. */
+const Interval *low_value_range(Build *b, const Func *f);
+const Facts *low_data_facts(Build *b, const Facts *f, const StageNest *st);
 const Facts *low_point_facts(Build *b, const StageNest *st, const Scope *at);
 Interval low_union(Build *b, const Facts *f, Interval a, Interval c);
 /* The box of f that the readers need at scope `at`; raises where it has no bounds. */
