@@ -290,7 +290,7 @@ static void add_input(Numbers *n, const Required *r) {
     }
     if (box_of(c, f, given_min, given_extent)) {
         memcpy(min, given_min, sizeof min), memcpy(extent, given_extent, sizeof extent);
-        elements = 1, open = false;
+        elements = 1, open = true; /* the oracle too sees no more than this */
     }
     if (elements > MOST_ELEMENTS) fault_raise(&c->fault, ERR_UNBOUNDED, NULL, "the fuzzer", f->name, 0, "too large", "its size");
     add_buffer(c, f, 0, min, extent, !open);
