@@ -11,7 +11,7 @@
  *     //= alloc rows 3 44                    how often the Func gets memory, and the most bytes at once of it
  *     //= peak 132                           the most bytes of inner memory at one time
  *     //= loops                              followed by `//=   ...` lines: the whole nest
- *     //= error T                            the whole message that refuses it (`FILE` is the file's name)
+ *     //= error T                            the message that refuses it, without the source line that it shows
  *     //= warns T                            a line that the compile prints
  * Without `error` the value of every point under plan p must be the oracle's, bit by bit, in the loop
  * interpreter and compiled, and the text must print and read back. */
@@ -256,6 +256,7 @@ static void check_refusal(File *f) {
         snprintf(want, sizeof want, "%s\n", line);
         if (!strstr(f->said, want)) wrong(f, "warns", f->said);
     }
+    message[strcspn(message, "\n")] = 0; /* what follows shows the line with a caret */
     bool refused = next_line(f->text, "//= error ", line, sizeof line) != NULL;
     if (!refused) line[0] = 0;
     if (strcmp(message, line)) wrong(f, "error", message);
