@@ -317,6 +317,20 @@ static bool place(Plan *p, int k, const char *line_of[GEN_MAX_FUNCS][4]) {
     return true;
 }
 
+/* Of the memory of a Func that is computed: any layout is legal. */
+static void memory(Plan *p, const GenFunc *f) {
+    if (!f->rank || (f->output && !(p->careless && gen_below(p->g, 4) == 0))) return;
+    if (f->rank > 1 && gen_below(p->g, 6) == 0) {
+        int a = gen_below(p->g, f->rank), b = (a + 1 + gen_below(p->g, f->rank - 1)) % f->rank;
+        begin(p, "reorder_storage");
+        gen_put(p->g, "%s, %s)", var_name[a], var_name[b]);
+    }
+    if (gen_below(p->g, 6) == 0) {
+        begin(p, "align_storage");
+        gen_put(p->g, "%s, %d)", var_name[gen_below(p->g, f->rank)], a_factor(p));
+    }
+}
+
 static void loops(Plan *p, int k, int stage) {
     Nest *n = &p->nest[k][stage];
     bool pure = stage == 0;
@@ -359,7 +373,7 @@ void gen_plan(Gen *g, bool careless) {
             start_nest(&p.nest[k][s], f, s, line_of[k][s] ? line_of[k][s] : "");
             bool live = s ? !p.inlined[k] : place(&p, k, line_of);
             if (live) loops(&p, k, s);
-            if (live && s == 0) promises(&p, f);
+            if (live && s == 0) promises(&p, f), memory(&p, f);
             close_stage(&p);
         }
     }

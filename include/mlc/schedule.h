@@ -25,6 +25,7 @@ typedef enum {
     MLC_SPLIT, MLC_FUSE, MLC_TILE, MLC_REORDER,
     MLC_SERIAL, MLC_PARALLEL, MLC_VECTORIZE, MLC_UNROLL,
     MLC_COMPUTE_ROOT, MLC_COMPUTE_AT, MLC_COMPUTE_INLINE, MLC_STORE_ROOT, MLC_STORE_AT,
+    MLC_REORDER_STORAGE, MLC_ALIGN_STORAGE,
     MLC_BOUND, MLC_ESTIMATE, MLC_UNSCHEDULED,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
@@ -32,9 +33,10 @@ typedef enum {
 /* One directive.  Fields that its kind does not use are zero. */
 typedef struct {
     mlc_directive_kind kind;
-    int n;               /* reorder: how many loops */
-    mlc_var v[8];        /* loops, in the order written */
-    int64_t k[2];        /* factors: split, tile (x, y), vectorize/unroll/parallel with a factor; bound, estimate: min, extent */
+    int n;               /* reorder, reorder_storage: how many */
+    mlc_var v[8];        /* loops or dimensions, in the order written */
+    int64_t k[2];        /* factors: split, tile (x, y), vectorize/unroll/parallel with a factor; bound, estimate: min, extent;
+                          * align_storage: elements */
     mlc_tail tail;
     mlc_func at;         /* compute_at, store_at: the consumer */
     int at_stage;        /* -1: any of its stages that has the loop */
@@ -52,8 +54,7 @@ typedef struct mlc_plan mlc_plan;
 /* tile(x, y, xo, yo, xi, yi, fx, fy): two splits, then xi, yi, xo, yo, innermost first. */
 #define mlc_tile(...) mlc_tile_of((struct mlc_tile_args){ .loc = MLC_HERE, __VA_ARGS__ })
 /* reorder(a, b, ...): innermost first, up to 8. */
-#define mlc_reorder(...) \
-    mlc_reorder_of((int)(sizeof((mlc_var[]){ __VA_ARGS__ }) / sizeof(mlc_var)), (mlc_var[]){ __VA_ARGS__ }, MLC_HERE)
+#define mlc_reorder(...) mlc_order_of(MLC_REORDER, MLC_LOOPS(__VA_ARGS__), MLC_HERE)
 #define mlc_serial(v_) mlc_loop_of(MLC_SERIAL, (struct mlc_loop_args){ .loc = MLC_HERE, .v = (v_) })
 /* parallel(v [, factor]), vectorize(v [, factor]), unroll(v [, factor]). */
 #define mlc_parallel(...) mlc_loop_of(MLC_PARALLEL, (struct mlc_loop_args){ .loc = MLC_HERE, __VA_ARGS__ })
@@ -65,6 +66,16 @@ typedef struct mlc_plan mlc_plan;
 /* compute_at(f, v), store_at(f, v): f is a Func (any of its stages that has the loop) or a stage. */
 #define mlc_compute_at(f, v_) mlc_at_of(MLC_COMPUTE_AT, MLC_CONSUMER(f), v_, MLC_HERE)
 #define mlc_store_at(f, v_) mlc_at_of(MLC_STORE_AT, MLC_CONSUMER(f), v_, MLC_HERE)
+
+/* Of the memory of a Func that is computed at root or in a loop, and is no output; v is a dimension, a Var of its
+ * pure definition. */
+
+/* reorder_storage(a, b, ...): the dimension with the smallest stride first, among the places that they have. */
+#define mlc_reorder_storage(...) mlc_order_of(MLC_REORDER_STORAGE, MLC_LOOPS(__VA_ARGS__), MLC_HERE)
+/* align_storage(v, n): what is stored along v is padded to a multiple of n elements (1 or more), so that the
+ * strides of the dimensions outside of it are multiples of n. */
+#define mlc_align_storage(v_, n_) mlc_size_of(MLC_ALIGN_STORAGE, v_, n_, MLC_HERE)
+
 /* bound(v, min, extent), estimate(v, min, extent): of a dimension. */
 #define mlc_bound(v_, min_, extent_) mlc_box_of(MLC_BOUND, v_, min_, extent_, MLC_HERE)
 #define mlc_estimate(v_, min_, extent_) mlc_box_of(MLC_ESTIMATE, v_, min_, extent_, MLC_HERE)
@@ -122,7 +133,8 @@ MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);
 MLC_API mlc_directive mlc_fuse_of(mlc_var inner, mlc_var outer, mlc_var fused, mlc_loc loc);
-MLC_API mlc_directive mlc_reorder_of(int n, const mlc_var *v, mlc_loc loc);
+MLC_API mlc_directive mlc_order_of(mlc_directive_kind kind, int n, const mlc_var *v, mlc_loc loc);
+MLC_API mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t size, mlc_loc loc);
 MLC_API mlc_directive mlc_place_of(mlc_directive_kind kind, mlc_loc loc);
 MLC_API mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, mlc_loc loc);
 MLC_API mlc_directive mlc_box_of(mlc_directive_kind kind, mlc_var v, int64_t min, int64_t extent, mlc_loc loc);
@@ -131,6 +143,7 @@ MLC_API mlc_stage mlc_this_stage(mlc_stage s);
 MLC_API mlc_stage mlc_any_stage(mlc_func f);
 #define MLC_STAGE(s) _Generic((s), mlc_func: mlc_pure, mlc_stage: mlc_this_stage)(s)
 #define MLC_CONSUMER(f) _Generic((f), mlc_func: mlc_any_stage, mlc_stage: mlc_this_stage)(f)
+#define MLC_LOOPS(...) (int)(sizeof((mlc_var[]){ __VA_ARGS__ }) / sizeof(mlc_var)), (mlc_var[]){ __VA_ARGS__ }
 #define MLC_DIRECTIVES(...) \
     (int)(sizeof((mlc_directive[]){ __VA_ARGS__ }) / sizeof(mlc_directive)), (mlc_directive[]){ __VA_ARGS__ }
 

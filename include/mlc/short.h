@@ -105,6 +105,8 @@ typedef mlc_rdom RDom;
 #define store_root(...) mlc_store_root(__VA_ARGS__)
 #define store_at(...) mlc_store_at(__VA_ARGS__)
 #define unscheduled(...) mlc_unscheduled(__VA_ARGS__)
+#define reorder_storage(...) mlc_reorder_storage(__VA_ARGS__)
+#define align_storage(...) mlc_align_storage(__VA_ARGS__)
 #define bound(...) mlc_bound(__VA_ARGS__)
 #define estimate(...) mlc_estimate(__VA_ARGS__)
 

@@ -206,8 +206,7 @@ static const Node *elements(Gen *G, const Storage *s) {
     if (s->const_elems > 0) return ir_idx(I, s->const_elems);
     const Node *n = ir_idx(I, 1);
     for (int d = 0; d < s->rank; d++) {
-        const Node *extent = s->fold[d] > 0 ? ir_idx(I, s->fold[d]) : s->extent[d];
-        const Node *last = ir_sub(I, ir_max(I, extent, ir_idx(I, 1)), ir_idx(I, 1));
+        const Node *last = ir_sub(I, ir_max(I, st_room(I, s, d), ir_idx(I, 1)), ir_idx(I, 1));
         n = ir_add(I, n, ir_mul(I, last, s->stride[d]));
     }
     return n;
@@ -217,7 +216,7 @@ static const Node *elements(Gen *G, const Storage *s) {
 static const char *checked_box(Gen *G, Env *v, const Storage *t, const char *n) {
     const char *list = "";
     for (int d = 0; d < t->rank; d++) {
-        const char *extent = value(G, v, t->fold[d] > 0 ? ir_idx(G->ir, t->fold[d]) : t->extent[d]);
+        const char *extent = value(G, v, st_padded(G->ir, t, d));
         list = fmt(G, "%s%s%s", list, d ? ", " : "", extent);
     }
     return fmt(G, "box_of(%s, %d, (const i64[]){ %s })", n, t->rank, list);

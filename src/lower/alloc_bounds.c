@@ -40,6 +40,8 @@ void low_allocate(Build *b, FuncNest *fn) {
     *t = (Storage){ .func = f, .name = identifier(b, f->name), .rank = f->rank, .n = f->n };
     t->line = fn->sched->store.line ? fn->sched->store.line : fn->sched->compute.line;
     memcpy(t->type, f->type, sizeof t->type);
+    memcpy(t->order, fn->sched->storage.order, sizeof t->order);
+    memcpy(t->align, fn->sched->storage.align, sizeof t->align);
     int64_t elems = 1, most[MAX_RANK], bytes = 1;
     bool small = true;
     for (int i = 0; i < f->n; i++) bytes = (int64_t)mlc_type_size(f->type[i]) > bytes ? (int64_t)mlc_type_size(f->type[i]) : bytes;
@@ -57,7 +59,7 @@ void low_allocate(Build *b, FuncNest *fn) {
         if (tile) most[d] = fn->most[d];
         else small = small && sim_const_bounds(b->ir, facts, t->extent[d], &lo, &most[d]);
         small = small && most[d] <= STACK_BYTES;
-        elems *= small && most[d] > 0 ? most[d] : 1;
+        elems *= small && most[d] > 0 ? st_align_up(most[d], t->align[d]) : 1;
         small = small && elems * bytes <= STACK_BYTES;
     }
     if (small) {

@@ -2,8 +2,8 @@
  *
  *     f(x, y)   ->   load f[(x - f.min0) * stride0 + (y - f.min1) * stride1]
  *
- * Dimension 0 of internal memory is dense, the others follow in order; a folded dimension wraps around its
- * circular buffer.  A min or stride that takes operations gets a name around the allocation, so that it is
+ * Internal memory is dense, in the order of its dimensions and with the padding that the plan asks for; a folded
+ * dimension wraps around its circular buffer.  A min or stride that takes operations gets a name around the allocation, so that it is
  * computed once and indices stay sums of loop variables. */
 #include "lower/passes.h"
 
@@ -116,13 +116,13 @@ static Stmt *flatten_alloc(StmtMap *m, Stmt *s) {
     NamedNode named[3 * MAX_RANK];
     int n = 0;
     const Node *stride = ir_idx(m->ir, 1);
-    for (int d = 0; d < t->rank; d++) {
+    for (int i = 0; i < t->rank; i++) {
+        int d = t->order[i];
         scoped->min[d] = t->min[d];
         t->min[d] = name_it(m, t, "min", d, t->min[d], named, &n);
         t->extent[d] = name_it(m, t, "extent", d, t->extent[d], named, &n);
-        t->stride[d] = d ? name_it(m, t, "stride", d, stride, named, &n) : stride;
-        const Node *size = t->fold[d] > 0 ? ir_idx(m->ir, t->fold[d]) : t->extent[d];
-        stride = sim_simplify(m->ir, NULL, ir_mul(m->ir, t->stride[d], size));
+        t->stride[d] = i ? name_it(m, t, "stride", d, stride, named, &n) : stride;
+        stride = sim_simplify(m->ir, NULL, ir_mul(m->ir, t->stride[d], st_padded(m->ir, t, d)));
     }
     pm_put(&f->memory, t->func, scoped);
     Stmt *body = st_map(m, s->u.alloc.body);

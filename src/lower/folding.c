@@ -15,7 +15,7 @@ static bool slides_outside(const FuncNest *fn, const Scope *at) {
     return false;
 }
 
-/* Vector loops run over dimension 0 as a rule: a circle would break their rows. */
+/* Vector loops run over the dimension of stride 1 as a rule: a circle would break their rows. */
 static bool in_vectors(Build *b, const FuncNest *fn) {
     const UseList *uses = pm_get(&b->uses, fn->func);
     for (int i = 0; i < fn->stage.n; i++)
@@ -43,7 +43,7 @@ static int64_t window(Build *b, const FuncNest *fn, const Scope *at, int d) {
 
 int64_t low_fold(Build *b, const FuncNest *fn, int d) {
     if (fn->store == fn->compute || fn->computed[d].hi != fn->box[d].hi) return 0;
-    if (d == 0 && in_vectors(b, fn)) return 0;
+    if (d == fn->sched->storage.order[0] && in_vectors(b, fn)) return 0;
     for (const Scope *s = fn->compute; s != fn->store; s = s->up) {
         if (!s->var) continue;
         if (!ir_uses(b->arena, fn->full[d].lo, s->var) && !ir_uses(b->arena, fn->full[d].hi, s->var)) continue;

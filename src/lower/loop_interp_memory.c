@@ -92,12 +92,13 @@ void run_check_outputs(Run *r, const Lane *l) {
 static void shape(Run *r, const Lane *l, Memory *m) {
     const Storage *s = m->storage;
     int64_t next = 1;
-    for (int d = 0; d < s->rank; d++) {
+    for (int i = 0; i < s->rank; i++) {
+        int d = s->order[i];
         m->min[d] = s->fold[d] > 0 ? 0 : run_index(r, l, s->min[d], "the least index of an allocation");
         m->extent[d] = s->fold[d] > 0 ? s->fold[d] : run_index(r, l, s->extent[d], "the extent of an allocation");
         if (m->extent[d] < 0) m->extent[d] = 0;
         m->stride[d] = s->stride[d] ? run_index(r, l, s->stride[d], "a stride") : next;
-        CHECK(r->fault, !__builtin_mul_overflow(m->extent[d], next, &next));
+        CHECK(r->fault, !__builtin_mul_overflow(st_align_up(m->extent[d], s->align[d]), next, &next));
     }
     set_range(r, m, s->rank);
 }

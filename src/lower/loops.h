@@ -28,6 +28,8 @@ typedef struct Storage {
     const Node *min[MAX_RANK], *extent[MAX_RANK];
     const Node *stride[MAX_RANK]; /* elements; filled before flatten */
     int64_t fold[MAX_RANK];       /* > 0: this dimension is a circular buffer of that many; min is 0 */
+    int order[MAX_RANK];          /* internal: dimensions, the one of stride 1 first */
+    int64_t align[MAX_RANK];      /* internal: each dimension is padded to a multiple of that many elements */
     MemoryKind memory;
     int64_t const_elems;          /* elements when the size is a constant, else 0 */
     const PlanLine *line;         /* why it is where it is */
@@ -83,6 +85,11 @@ Stmt *st_if(Arena *a, const Node *cond, Stmt *yes, Stmt *no);
 Stmt *st_store(Arena *a, Func *f, int rank, const Node *const *coord, int n, const Node *const *value);
 Stmt *st_alloc(Arena *a, Storage *s, Stmt *body);
 Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body);
+
+/* How many indices of dimension d of an internal memory there is room for, and padding with it. */
+const Node *st_room(Interner *I, const Storage *t, int d);
+const Node *st_padded(Interner *I, const Storage *t, int d);
+int64_t st_align_up(int64_t n, int64_t align);
 
 /* Rebuilds a statement with every expression passed through `expr` and every child statement through
  * `stmt` (either may be NULL: unchanged).  The same pointer comes back where nothing changed. */

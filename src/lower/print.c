@@ -60,6 +60,7 @@ static void print_alloc(StrBuf *out, const Storage *t) {
         sb_puts(out, " +: ");
         if (t->extent[d]) ir_print(out, t->extent[d]);
         if (t->fold[d]) sb_printf(out, " fold %lld", (long long)t->fold[d]);
+        if (t->align[d] > 1) sb_printf(out, " align %lld", (long long)t->align[d]);
         sb_puts(out, "]");
     }
     for (int i = 0; i < t->n; i++) sb_printf(out, " %s", mlc_type_name(t->type[i]));

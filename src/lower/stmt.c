@@ -88,6 +88,22 @@ Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body) {
     return s;
 }
 
+/* ---- memory ---- */
+
+int64_t st_align_up(int64_t n, int64_t align) {
+    return align > 1 ? (n + align - 1) / align * align : n;
+}
+
+const Node *st_room(Interner *I, const Storage *t, int d) {
+    return t->fold[d] > 0 ? ir_idx(I, t->fold[d]) : t->extent[d];
+}
+
+const Node *st_padded(Interner *I, const Storage *t, int d) {
+    const Node *n = st_room(I, t, d), *by = ir_idx(I, t->align[d]);
+    if (t->align[d] <= 1) return n;
+    return ir_mul(I, ir_make2(I, OP_DIV, ir_add(I, n, ir_idx(I, t->align[d] - 1)), by), by);
+}
+
 /* ---- rebuilding ---- */
 
 static const Node *map_expr(StmtMap *m, const Node *e) {

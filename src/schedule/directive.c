@@ -5,18 +5,12 @@
 
 const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT] = {
 #define DIRECTIVE(kind, name, shape, example, doc) [MLC_##kind] = { #name, shape, example, doc },
-#define TAIL(kind, name, doc)
 #include "directives.def"
-#undef DIRECTIVE
-#undef TAIL
 };
 
 const char *const sch_tails[MLC_TAIL_COUNT] = {
-#define DIRECTIVE(kind, name, shape, example, doc)
 #define TAIL(kind, name, doc) [MLC_TAIL_##kind] = #name,
 #include "directives.def"
-#undef DIRECTIVE
-#undef TAIL
 };
 
 /* ---- constructors ---- */
@@ -38,8 +32,8 @@ mlc_directive mlc_fuse_of(mlc_var inner, mlc_var outer, mlc_var fused, mlc_loc l
     return (mlc_directive){ .kind = MLC_FUSE, .n = 3, .v = { inner, outer, fused }, .loc = loc };
 }
 
-mlc_directive mlc_reorder_of(int n, const mlc_var *v, mlc_loc loc) {
-    mlc_directive d = { .kind = MLC_REORDER, .n = n, .loc = loc };
+mlc_directive mlc_order_of(mlc_directive_kind kind, int n, const mlc_var *v, mlc_loc loc) {
+    mlc_directive d = { .kind = kind, .n = n, .loc = loc };
     for (int i = 0; i < n && i < (int)(sizeof d.v / sizeof *d.v); i++) d.v[i] = v[i];
     return d;
 }
@@ -54,6 +48,10 @@ mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, 
 
 mlc_directive mlc_box_of(mlc_directive_kind kind, mlc_var v, int64_t min, int64_t extent, mlc_loc loc) {
     return (mlc_directive){ .kind = kind, .n = 1, .v = { v }, .k = { min, extent }, .loc = loc };
+}
+
+mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t size, mlc_loc loc) {
+    return (mlc_directive){ .kind = kind, .n = 1, .v = { v }, .k = { size }, .loc = loc };
 }
 
 mlc_stage mlc_this_stage(mlc_stage s) {

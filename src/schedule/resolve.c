@@ -9,6 +9,7 @@
 static FuncSched *new_sched(Resolve *r, Func *f) {
     FuncSched *fs = ARENA_NEW(r->arena, FuncSched);
     fs->func = f;
+    sch_first_storage(fs);
     for (int i = 0; i < f->def.n; i++) {
         StageSched st = { .func = f, .index = i, .def = f->def.at[i] };
         sch_first_loops(r, &st);
@@ -17,7 +18,7 @@ static FuncSched *new_sched(Resolve *r, Func *f) {
     return fs;
 }
 
-static bool is_output(const Schedule *s, const Func *f) {
+bool sch_is_output(const Schedule *s, const Func *f) {
     for (int i = 0; i < s->n_outputs; i++)
         if (s->output[i] == f) return true;
     return false;
@@ -41,7 +42,7 @@ static Level level_at(Resolve *r, const PlanLine *line) {
 static void apply_placement(Resolve *r, FuncSched *fs, const PlanLine *line) {
     Place place = sch_place(r->arena, line);
     mlc_directive_kind kind = line->d.kind;
-    if (is_output(r->s, fs->func) && kind != MLC_COMPUTE_ROOT && kind != MLC_STORE_ROOT)
+    if (sch_is_output(r->s, fs->func) && kind != MLC_COMPUTE_ROOT && kind != MLC_STORE_ROOT)
         fault_raise(r->fault, ERR_PLACE_OUTPUT, &place, fs->func->name);
     switch (kind) {
     case MLC_COMPUTE_ROOT: fs->compute = (Level){ .kind = AT_ROOT, .line = line }; break;
@@ -55,20 +56,22 @@ static void apply_placement(Resolve *r, FuncSched *fs, const PlanLine *line) {
     }
 }
 
-static void apply_bound(Resolve *r, FuncSched *fs, const PlanLine *line) {
-    const Sym *v = (const Sym *)line->d.v[0].sym;
+int sch_dimension(Resolve *r, const Func *f, const PlanLine *line, int k) {
+    const Sym *v = (const Sym *)line->d.v[k].sym;
+    for (int d = 0; v && d < f->rank; d++)
+        if (!strcmp(f->arg[d]->name, v->name)) return d;
     Place place = sch_place(r->arena, line);
-    Func *f = fs->func;
-    for (int d = 0; d < f->rank; d++) {
-        if (!v || strcmp(f->arg[d]->name, v->name)) continue;
-        if (line->d.k[1] < 1) fault_raise(r->fault, ERR_BAD_FACTOR, &place, (long long)line->d.k[1]);
-        fs->bound[d].has = true;
-        fs->bound[d].min = ir_idx(r->ir, line->d.k[0]);
-        fs->bound[d].extent = ir_idx(r->ir, line->d.k[1]);
-        fs->bound[d].line = line;
-        return;
-    }
     fault_raise(r->fault, ERR_NO_DIMENSION, &place, f->name, v ? v->name : "?");
+}
+
+static void apply_bound(Resolve *r, FuncSched *fs, const PlanLine *line) {
+    Place place = sch_place(r->arena, line);
+    int d = sch_dimension(r, fs->func, line, 0);
+    if (line->d.k[1] < 1) fault_raise(r->fault, ERR_BAD_FACTOR, &place, (long long)line->d.k[1]);
+    fs->bound[d].has = true;
+    fs->bound[d].min = ir_idx(r->ir, line->d.k[0]);
+    fs->bound[d].extent = ir_idx(r->ir, line->d.k[1]);
+    fs->bound[d].line = line;
 }
 
 static void apply_line(Resolve *r, const PlanLine *line) {
@@ -78,6 +81,10 @@ static void apply_line(Resolve *r, const PlanLine *line) {
     if (!fs) return; /* a plan may serve several programs: this one does not need the Func */
     if (line->stage < 0 || line->stage >= fs->stage.n)
         fault_raise(r->fault, ERR_NO_STAGE, &place, fs->func->name, fs->stage.n - 1, line->stage - 1);
+    if (sch_is_storage_directive(line->d.kind)) {
+        sch_storage_directive(r, fs, line);
+        return;
+    }
     switch (line->d.kind) {
     case MLC_COMPUTE_ROOT: case MLC_COMPUTE_AT: case MLC_COMPUTE_INLINE: case MLC_STORE_ROOT: case MLC_STORE_AT:
         apply_placement(r, fs, line);
@@ -104,7 +111,7 @@ static const PlanLine *first_loop_line(const struct mlc_plan *plan, const Func *
 static void fill_defaults(Resolve *r, FuncSched *fs) {
     Func *f = fs->func;
     bool placed = fs->compute.line != NULL;
-    if (is_output(r->s, f)) {
+    if (sch_is_output(r->s, f)) {
         fs->compute.kind = AT_ROOT;
         if (!fs->store.line) fs->store = fs->compute;
         return;
@@ -119,6 +126,10 @@ static void fill_defaults(Resolve *r, FuncSched *fs) {
     if (line) {
         Place place = sch_place(r->arena, line);
         fault_raise(r->fault, ERR_INLINE_LOOPS, &place, f->name);
+    }
+    if (fs->storage.line && fs->compute.kind == AT_INLINE) {
+        Place place = sch_place(r->arena, fs->storage.line);
+        fault_raise(r->fault, ERR_STORAGE_INLINED, &place, f->name);
     }
 }
 

@@ -20,6 +20,15 @@ bool sch_order_is_free(Arena *scratch, const Func *f, const Def *def);
 void sch_first_loops(Resolve *r, StageSched *st);
 void sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line);
 
+/* resolve_storage.c: a Func's memory before any directive, and a directive applied to it. */
+void sch_first_storage(FuncSched *fs);
+bool sch_is_storage_directive(mlc_directive_kind kind);
+void sch_storage_directive(Resolve *r, FuncSched *fs, const PlanLine *line);
+
+/* resolve.c: the dimension that name k of a directive is; raises where it is none. */
+int sch_dimension(Resolve *r, const Func *f, const PlanLine *line, int k);
+bool sch_is_output(const Schedule *s, const Func *f);
+
 /* "C" or "C.u0". */
 const char *sch_stage_name(Arena *a, const Func *f, int stage);
 const char *sch_loop_names(Arena *a, const StageSched *st); /* "xi, xo, y" for messages */

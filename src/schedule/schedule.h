@@ -82,9 +82,17 @@ typedef struct {
     const PlanLine *line;
 } Level;
 
+/* What the plan says of a Func's memory. */
+typedef struct {
+    const PlanLine *line;    /* the last directive about it, NULL: none */
+    int order[MAX_RANK];     /* dimensions, the one of stride 1 first */
+    int64_t align[MAX_RANK]; /* of each dimension: it is padded to a multiple of so many elements */
+} StorageSched;
+
 typedef struct {
     Func *func;
     Level compute, store; /* store defaults to compute */
+    StorageSched storage;
     struct {
         bool has;
         const Node *min, *extent;

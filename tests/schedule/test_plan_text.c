@@ -99,19 +99,21 @@ START_TEST(macros) {
                  mlc_split(x, xo, xi, 4), mlc_fuse(x, y, xy), mlc_reorder(y, x), mlc_serial(x),
                  mlc_unroll(y, .tail = MLC_TAIL_SHIFT), mlc_bound(x, 0, 3), mlc_estimate(y, -1, 9));
     mlc_schedule(mlc_update(by, 0), mlc_parallel(y, 2));
-    mlc_schedule(bx, mlc_compute_at(by, yo), mlc_store_at(mlc_update(by, 0), y), mlc_compute_root(), mlc_compute_inline(), mlc_store_root());
+    mlc_schedule(bx, mlc_compute_at(by, yo), mlc_store_at(mlc_update(by, 0), y), mlc_compute_root(), mlc_compute_inline(), mlc_store_root(),
+                 mlc_reorder_storage(y, x), mlc_align_storage(x, 16));
     ck_assert_str_eq(mlc_error(ctx), "");
     mlc_plan *plan = mlc_plan_default(ctx);
     const char *expected =
         "by: tile(x, y, xo, yo, xi, yi, 32, 8, .tail = guard), vectorize(xi, 8), parallel(yo), split(x, xo, xi, 4), "
         "fuse(x, y, xy), reorder(y, x), serial(x), unroll(y, .tail = shift), bound(x, 0, 3), estimate(y, -1, 9);\n"
         "by.u0: parallel(y, 2);\n"
-        "bx: compute_at(by, yo), store_at(by.u0, y), compute_root(), compute_inline(), store_root();\n";
+        "bx: compute_at(by, yo), store_at(by.u0, y), compute_root(), compute_inline(), store_root(), reorder_storage(y, x), "
+        "align_storage(x, 16);\n";
     ck_assert_str_eq(mlc_plan_print(plan), expected);
-    ck_assert_int_eq(mlc_plan_size(plan), 16);
+    ck_assert_int_eq(mlc_plan_size(plan), 18);
     mlc_plan *copy = mlc_plan_new(ctx);
     ck_assert(mlc_plan_parse(copy, expected, NULL));
-    for (int i = 0; i < 16; i++) { /* the same values, but for their places */
+    for (int i = 0; i < 18; i++) { /* the same values, but for their places */
         mlc_directive a, b;
         mlc_stage s, t;
         ck_assert(mlc_plan_get(plan, i, &s, &a) && mlc_plan_get(copy, i, &t, &b));
@@ -120,7 +122,7 @@ START_TEST(macros) {
         for (int v = 0; v < 8; v++) ck_assert(a.v[v].sym == b.v[v].sym);
         ck_assert(a.loc.line > 0 && strstr(a.loc.file, "test_plan_text.c"));
     }
-    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 15 && !mlc_plan_drop(copy, 15) && !mlc_plan_get(copy, 15, NULL, NULL));
+    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 17 && !mlc_plan_drop(copy, 17) && !mlc_plan_get(copy, 17, NULL, NULL));
     Arena a = { 0 };
     arena_init(&a, NULL, &ctx->fault);
     Place place = sch_place(&a, &plan->line.at[10]);
@@ -191,7 +193,7 @@ START_TEST(value_errors) {
           "a.c:3: schedule by: compute_at(?, x): the Func or the stage has no value; make it with mlc_func_new or mlc_update" },
         { { by.f, 0 }, mlc_at_of(MLC_COMPUTE_AT, mlc_any_stage(mlc_find_func(other, "by")), x, (mlc_loc){ "a.c", 3 }),
           "a.c:3: schedule by: compute_at(by, x): operands come from two contexts; make them all with one" },
-        { { by.f, 0 }, mlc_reorder_of(9, v, (mlc_loc){ "a.c", 3 }), "a.c:3: schedule by: reorder(x, x, x, x, x, x, x, x): 9 loops are reordered; name 1 to 8" },
+        { { by.f, 0 }, mlc_order_of(MLC_REORDER, 9, v, (mlc_loc){ "a.c", 3 }), "a.c:3: schedule by: reorder(x, x, x, x, x, x, x, x): 9 loops are reordered; name 1 to 8" },
         { { by.f, 0 }, mlc_fuse_of(x, empty, x, (mlc_loc){ "a.c", 3 }),
           "a.c:3: schedule by: fuse(x, ?, x): loop 2 has no value; make its Var with mlc_var_new" },
         { { by.f, 1 }, mlc_split_of((struct mlc_split_args){ { "a.c", 3 }, x, x, x, 8, (mlc_tail)7 }),
