@@ -302,7 +302,7 @@ static void make_buffers(Case *c) {
     int64_t min[4][MAX_RANK], extent[4][MAX_RANK];
     pm_init(&n.number, &c->arena);
     for (int i = 0; i < c->n_out; i++) {
-        const Func *f = c->out[i].f;
+        const Func *f = c->program->schedule->output[i];
         box_of(c, f, min[i], extent[i]);
         for (int d = 0; d < f->rank; d++) put_number(&n, f->min[d], min[i][d]), put_number(&n, f->extent[d], extent[i][d]);
     }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_LOOPS = 12 };
+enum { MAX_LOOPS = 12, MOST_WRAPS = 4, FUNCS = GEN_MAX_FUNCS + MOST_WRAPS };
 
 typedef struct {
     char name[24];
@@ -28,20 +28,48 @@ typedef struct {
 
 /* The loops around a stage, outermost first. */
 typedef struct {
-    Site at[GEN_MAX_FUNCS * MAX_LOOPS];
+    Site at[FUNCS * MAX_LOOPS];
     int n;
 } Path;
 
+/* A Func that in or clone_in makes; its number comes behind those of the program's. */
+typedef struct {
+    GenFunc f;
+    int of, consumer; /* consumer -1: all */
+    bool clone;
+} Wrap;
+
 typedef struct {
     Gen *g;
-    Nest nest[GEN_MAX_FUNCS][4]; /* stage 0, then updates */
-    bool inlined[GEN_MAX_FUNCS];
-    Path around[GEN_MAX_FUNCS];  /* where it is computed: empty at root */
+    Wrap wrap[MOST_WRAPS];
+    int n_wraps;
+    Nest nest[FUNCS][4]; /* stage 0, then updates */
+    bool inlined[FUNCS];
+    Path around[FUNCS];  /* where it is computed: empty at root */
+    const char *line_of[FUNCS][4]; /* definitions, in the program's text */
     bool careless, output; /* output: the Func at hand is one of the program's */
     int lines;
 } Plan;
 
 static const char *const var_name[] = { "x", "y", "z" };
+
+/* An input's are those of its wrapper. */
+static const char *arg_name(const GenFunc *f, int d) {
+    static const char *const of_input[] = { "_0", "_1", "_2" };
+    return f->input ? of_input[d] : var_name[d];
+}
+
+static int n_all(const Plan *p) {
+    return p->g->n_funcs + p->n_wraps;
+}
+
+static const Wrap *wrap_of(const Plan *p, int k) {
+    return k < p->g->n_funcs ? NULL : &p->wrap[k - p->g->n_funcs];
+}
+
+static const GenFunc *func_of(const Plan *p, int k) {
+    return k < p->g->n_funcs ? &p->g->func[k] : &wrap_of(p, k)->f;
+}
 
 /* Opens a directive: `name(`. */
 static void begin(Plan *p, const char *directive) {
@@ -87,7 +115,7 @@ static void start_nest(Nest *n, const GenFunc *f, int stage, const char *line) {
                 found |= *c == *var_name[d] && (c[-1] == '(' || c[-1] == ' ') && (c[1] == ',' || c[1] == ')');
             if (!found) continue;
         }
-        snprintf(n->loop[n->n++].name, sizeof n->loop[0].name, "%s", var_name[d]);
+        snprintf(n->loop[n->n++].name, sizeof n->loop[0].name, "%s", arg_name(f, d));
     }
 }
 
@@ -230,35 +258,54 @@ static void mark(Plan *p, Nest *n, bool pure) {
     gen_put(p->g, "%s)", l->name);
 }
 
-/* Stages that read func k directly or through inlined Funcs: as bits of (func, stage). */
-static void consumers(const Plan *p, int k, bool at[GEN_MAX_FUNCS][4], const char *line_of[GEN_MAX_FUNCS][4]) {
+/* Does the text of stage s of func c read func k? */
+static bool text_reads(const Plan *p, int c, int s, int k) {
     char needle[24];
-    snprintf(needle, sizeof needle, "%s(", p->g->func[k].name);
-    for (int c = k + 1; c < p->g->n_funcs; c++)
-        for (int s = 0; s <= p->g->func[c].updates; s++) {
-            const char *line = line_of[c][s], *end = line ? strchr(line, '\n') : NULL, *hit = line ? strchr(line, '=') : NULL;
-            if (!line || !hit) continue;
-            hit = strstr(line, needle);
-            if (!hit || hit > end) continue;
-            if (p->inlined[c]) consumers(p, c, at, line_of);
+    const char *line = p->line_of[c][s], *end = line ? strchr(line, '\n') : NULL, *hit = line ? strchr(line, '=') : NULL;
+    if (!hit || c == k) return false;
+    snprintf(needle, sizeof needle, "%s(", func_of(p, k)->name);
+    for (hit = strstr(hit, needle); hit && hit < end; hit = strstr(hit + 1, needle))
+        if (strchr(" ({[-!~", hit[-1])) return true;
+    return false;
+}
+
+/* ... once in and clone_in have changed who reads whom? */
+static bool reads(const Plan *p, int c, int s, int k) {
+    const Wrap *of = wrap_of(p, c), *read = wrap_of(p, k);
+    if (of && !of->clone) return s == 0 && of->of == k;
+    int text = of ? of->of : c, first = read ? read->of : k;
+    if (!text_reads(p, text, s, first)) return false;
+    for (int i = 0; i < p->n_wraps; i++) {
+        const Wrap *w = &p->wrap[i];
+        if (w->of == first && (w->consumer == c || w->consumer < 0)) return w == read;
+    }
+    return !read;
+}
+
+/* Stages that read func k directly or through inlined Funcs: as bits of (func, stage). */
+static void consumers(const Plan *p, int k, bool at[FUNCS][4]) {
+    for (int c = 0; c < n_all(p); c++)
+        for (int s = 0; s <= func_of(p, c)->updates; s++) {
+            if (!reads(p, c, s, k)) continue;
+            if (p->inlined[c]) consumers(p, c, at);
             else at[c][s] = true;
         }
 }
 
 /* The definitions' lines in the program's text. */
-static void find_lines(const Gen *g, const char *line_of[GEN_MAX_FUNCS][4]) {
-    for (int k = 0; k < g->n_funcs; k++) {
+static void find_lines(Plan *p) {
+    for (int k = 0; k < p->g->n_funcs; k++) {
         char head[24];
-        int stage = 0, len = snprintf(head, sizeof head, "%s(", g->func[k].name);
-        for (const char *l = g->text; l && *l && stage < 4; l = strchr(l, '\n'), l = l ? l + 1 : NULL)
-            if (!strncmp(l, head, (size_t)len)) line_of[k][stage++] = l;
+        int stage = 0, len = snprintf(head, sizeof head, "%s(", p->g->func[k].name);
+        for (const char *l = p->g->text; l && *l && stage < 4; l = strchr(l, '\n'), l = l ? l + 1 : NULL)
+            if (!strncmp(l, head, (size_t)len)) p->line_of[k][stage++] = l;
     }
 }
 
 /* The loops that all consumers of k stand in, outermost first, as far as a Func may be computed there. */
-static Path common_path(const Plan *p, bool at[GEN_MAX_FUNCS][4]) {
+static Path common_path(const Plan *p, bool at[FUNCS][4]) {
     Path all = { .n = -1 };
-    for (int c = 0; c < p->g->n_funcs; c++)
+    for (int c = 0; c < n_all(p); c++)
         for (int s = 0; s < 4; s++) {
             if (!at[c][s]) continue;
             Path own = p->around[c];
@@ -277,8 +324,8 @@ static Path common_path(const Plan *p, bool at[GEN_MAX_FUNCS][4]) {
 
 static void put_site(Plan *p, const char *directive, const Site *s) {
     begin(p, directive);
-    gen_put(p->g, "%s", p->g->func[s->func].name);
-    if (p->g->func[s->func].updates && s->stage) gen_put(p->g, ".u%d", s->stage - 1);
+    gen_put(p->g, "%s", func_of(p, s->func)->name);
+    if (func_of(p, s->func)->updates && s->stage) gen_put(p->g, ".u%d", s->stage - 1);
     gen_put(p->g, ", %s)", p->nest[s->func][s->stage].loop[s->loop].name);
 }
 
@@ -286,12 +333,12 @@ static bool runs_at_once(const Plan *p, const Site *s) {
     return p->nest[s->func][s->stage].loop[s->loop].parallel;
 }
 
-static bool place(Plan *p, int k, const char *line_of[GEN_MAX_FUNCS][4]) {
+static bool place(Plan *p, int k) {
     Gen *g = p->g;
-    const GenFunc *f = &g->func[k];
+    const GenFunc *f = func_of(p, k);
     if (f->output) return true;
-    bool at[GEN_MAX_FUNCS][4] = { 0 };
-    consumers(p, k, at, line_of);
+    bool at[FUNCS][4] = { 0 };
+    consumers(p, k, at);
     Path path = common_path(p, at);
     int kind = gen_below(g, 10);
     if (!f->reduction && (path.n < 0 || kind < 2)) {
@@ -323,11 +370,11 @@ static void memory(Plan *p, const GenFunc *f) {
     if (f->rank > 1 && gen_below(p->g, 6) == 0) {
         int a = gen_below(p->g, f->rank), b = (a + 1 + gen_below(p->g, f->rank - 1)) % f->rank;
         begin(p, "reorder_storage");
-        gen_put(p->g, "%s, %s)", var_name[a], var_name[b]);
+        gen_put(p->g, "%s, %s)", arg_name(f, a), arg_name(f, b));
     }
     if (gen_below(p->g, 6) == 0) {
         begin(p, "align_storage");
-        gen_put(p->g, "%s, %d)", var_name[gen_below(p->g, f->rank)], a_factor(p));
+        gen_put(p->g, "%s, %d)", arg_name(f, gen_below(p->g, f->rank)), a_factor(p));
     }
 }
 
@@ -356,26 +403,68 @@ static void promises(Plan *p, const GenFunc *f) {
     if (gen_below(g, 8) == 0) begin(p, "estimate"), gen_put(g, "%s, 0, 1000)", var_name[d]);
 }
 
+/* Places a Func and schedules its stages. */
+static void schedule(Plan *p, int k) {
+    const GenFunc *f = func_of(p, k);
+    p->output = f->output;
+    for (int s = 0; s <= f->updates; s++) {
+        open_stage(p, f, s);
+        start_nest(&p->nest[k][s], f, s, p->line_of[k][s] ? p->line_of[k][s] : "");
+        bool live = s ? !p->inlined[k] : place(p, k);
+        if (live) loops(p, k, s);
+        if (live && s == 0) promises(p, f), memory(p, f);
+        close_stage(p);
+    }
+}
+
+/* A reader of func k that has no wrapper of it yet, or -1. */
+static int some_reader(const Plan *p, int k) {
+    int found[FUNCS], n = 0;
+    for (int c = 0; c < p->g->n_funcs; c++)
+        for (int s = 0; s <= p->g->func[c].updates; s++)
+            if (!p->g->func[c].unplanned && reads(p, c, s, k)) found[n++] = c, s = p->g->func[c].updates;
+    return n ? found[gen_below(p->g, n)] : -1;
+}
+
+/* `f: in(c, w0)`, and the schedule of w0. */
+static void wrap(Plan *p, int k) {
+    const GenFunc *f = &p->g->func[k];
+    int c = some_reader(p, k);
+    const char *line = p->line_of[k][0];
+    bool undef = line && !strncmp(strchr(line, '='), "= undef", 7), clone = !f->input && gen_below(p->g, 3) == 0;
+    if (p->n_wraps == MOST_WRAPS || f->unplanned || c < 0 || (clone && undef && !p->careless)) return;
+    bool all = !clone && gen_below(p->g, 3) == 0;
+    Wrap *w = &p->wrap[p->n_wraps];
+    *w = (Wrap){ .f = *f, .of = k, .consumer = all ? -1 : c, .clone = clone };
+    snprintf(w->f.name, sizeof w->f.name, "w%d", p->g->next_name++);
+    w->f.output = false;
+    open_stage(p, f, 0);
+    begin(p, clone ? "clone_in" : "in");
+    if (!all) gen_put(p->g, "%s, ", p->g->func[c].name);
+    gen_put(p->g, "%s)", w->f.name);
+    close_stage(p);
+    int at = p->g->n_funcs + p->n_wraps++;
+    if (clone) {
+        memcpy(p->line_of[at], p->line_of[k], sizeof p->line_of[k]);
+    } else {
+        w->f.updates = 0;
+        w->f.reduction = false;
+    }
+    schedule(p, at);
+}
+
 void gen_plan(Gen *g, bool careless) {
-    Plan p = { .g = g, .careless = careless };
-    const char *line_of[GEN_MAX_FUNCS][4] = { 0 };
-    find_lines(g, line_of);
+    static Plan plan;
+    Plan *p = &plan;
+    memset(p, 0, sizeof *p);
+    p->g = g;
+    p->careless = careless;
+    find_lines(p);
     gen_put(g, "plan p {\n");
-    for (int k = g->n_funcs - 1; k >= g->n_inputs; k--) {
-        const GenFunc *f = &g->func[k];
-        if (f->unplanned) {
-            p.inlined[k] = true;
-            continue;
-        }
-        p.output = f->output;
-        for (int s = 0; s <= f->updates; s++) {
-            open_stage(&p, f, s);
-            start_nest(&p.nest[k][s], f, s, line_of[k][s] ? line_of[k][s] : "");
-            bool live = s ? !p.inlined[k] : place(&p, k, line_of);
-            if (live) loops(&p, k, s);
-            if (live && s == 0) promises(&p, f), memory(&p, f);
-            close_stage(&p);
-        }
+    for (int k = g->n_funcs - 1; k >= 0; k--) {
+        p->inlined[k] = g->func[k].unplanned;
+        while (gen_below(g, 10) == 0) wrap(p, k);
+        if (!g->func[k].unplanned && k >= g->n_inputs) schedule(p, k);
     }
     gen_put(g, "}\n");
 }

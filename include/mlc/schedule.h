@@ -27,6 +27,7 @@ typedef enum {
     MLC_COMPUTE_ROOT, MLC_COMPUTE_AT, MLC_COMPUTE_INLINE, MLC_STORE_ROOT, MLC_STORE_AT,
     MLC_REORDER_STORAGE, MLC_ALIGN_STORAGE,
     MLC_BOUND, MLC_ESTIMATE, MLC_UNSCHEDULED,
+    MLC_IN, MLC_CLONE_IN,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -40,6 +41,9 @@ typedef struct {
     mlc_tail tail;
     mlc_func at;         /* compute_at, store_at: the consumer */
     int at_stage;        /* -1: any of its stages that has the loop */
+    int n_func;          /* in, clone_in: how many consumers, 0: all */
+    mlc_func func[8];    /* ... and which */
+    mlc_func made;       /* in, clone_in: the Func that this line makes */
     mlc_loc loc;
 } mlc_directive;
 
@@ -81,6 +85,13 @@ typedef struct mlc_plan mlc_plan;
 #define mlc_estimate(v_, min_, extent_) mlc_box_of(MLC_ESTIMATE, v_, min_, extent_, MLC_HERE)
 /* unscheduled(): this stage is meant to run as written; its Func's other schedules warn of it no more. */
 #define mlc_unscheduled() mlc_place_of(MLC_UNSCHEDULED, MLC_HERE)
+/* in(consumer, ..., w): the consumers read w, a new Func w(x, ..) = f(x, ..), in place of f; without consumers all
+ * that read f do, but for its other wrappers.  f is a Func or an input, whose wrapper has the loops _0, _1 ...
+ * w is a Func made by mlc_func_new and not defined; this plan alone gives it a definition, and schedules it like
+ * any other.  The values stay: `mlc explain --level algorithm` prints what is computed. */
+#define mlc_in(...) mlc_wrap_of(MLC_IN, MLC_FUNCS(__VA_ARGS__), MLC_HERE)
+/* clone_in(consumer, ..., w): the consumers read w, a copy of f with all of its definitions and a schedule of its own. */
+#define mlc_clone_in(...) mlc_wrap_of(MLC_CLONE_IN, MLC_FUNCS(__VA_ARGS__), MLC_HERE)
 
 /* ---- plans ---- */
 
@@ -138,12 +149,15 @@ MLC_API mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t si
 MLC_API mlc_directive mlc_place_of(mlc_directive_kind kind, mlc_loc loc);
 MLC_API mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, mlc_loc loc);
 MLC_API mlc_directive mlc_box_of(mlc_directive_kind kind, mlc_var v, int64_t min, int64_t extent, mlc_loc loc);
+/* n Funcs: the consumers, last the Func that is made. */
+MLC_API mlc_directive mlc_wrap_of(mlc_directive_kind kind, int n, const mlc_func *f, mlc_loc loc);
 /* The stage itself; any stage of f (number -1). */
 MLC_API mlc_stage mlc_this_stage(mlc_stage s);
 MLC_API mlc_stage mlc_any_stage(mlc_func f);
 #define MLC_STAGE(s) _Generic((s), mlc_func: mlc_pure, mlc_stage: mlc_this_stage)(s)
 #define MLC_CONSUMER(f) _Generic((f), mlc_func: mlc_any_stage, mlc_stage: mlc_this_stage)(f)
 #define MLC_LOOPS(...) (int)(sizeof((mlc_var[]){ __VA_ARGS__ }) / sizeof(mlc_var)), (mlc_var[]){ __VA_ARGS__ }
+#define MLC_FUNCS(...) (int)(sizeof((mlc_func[]){ __VA_ARGS__ }) / sizeof(mlc_func)), (mlc_func[]){ __VA_ARGS__ }
 #define MLC_DIRECTIVES(...) \
     (int)(sizeof((mlc_directive[]){ __VA_ARGS__ }) / sizeof(mlc_directive)), (mlc_directive[]){ __VA_ARGS__ }
 

@@ -109,5 +109,7 @@ typedef mlc_rdom RDom;
 #define align_storage(...) mlc_align_storage(__VA_ARGS__)
 #define bound(...) mlc_bound(__VA_ARGS__)
 #define estimate(...) mlc_estimate(__VA_ARGS__)
+#define in(...) mlc_in(__VA_ARGS__)
+#define clone_in(...) mlc_clone_in(__VA_ARGS__)
 
 #endif

@@ -147,6 +147,8 @@ void alg_warn(const Func *f, const Def *def, const Place *place);
 void alg_warning(mlc_ctx *ctx, ErrCode row, const Place *place, ...);
 /* An as-written expression with variables (Sym -> Node) replaced: no folding. */
 const Node *alg_replace(Interner *I, const Node *written, const PtrMap *sym_to_node);
+/* An expression, as written or canonical, that reads other Funcs: no folding. */
+const Node *alg_read_others(Interner *I, const Node *e, const PtrMap *func_to_func);
 /* An mlc_expr as a node of ctx; *literal: it takes its neighbour's type. */
 const Node *alg_node(mlc_ctx *ctx, mlc_expr e, bool *literal);
 static inline mlc_expr alg_expr(mlc_ctx *ctx, const Node *e) {

@@ -42,27 +42,31 @@ static int place_of(const Func *f, const Sym *s) {
     return -1;
 }
 
-/* ---- as-written rewriting: no folding, types kept ---- */
+/* ---- rewriting without folding, types kept ---- */
 
 typedef struct {
     Interner *I;
     PtrMap done;
-    const PtrMap *to;  /* Sym -> Node, or NULL: */
-    int next_random;   /* random places are numbered as met */
-    PtrMap place;      /* old place + 1 -> new place + 1 */
+    const PtrMap *to;    /* Sym -> Node, or NULL */
+    const PtrMap *funcs; /* Func -> Func, or NULL */
+    bool renumber;       /* random places are numbered as met: */
+    int next_random;
+    PtrMap place;        /* old place + 1 -> new place + 1 */
 } Rewriter;
 
 static const Node *rewritten(Rewriter *r, const Node *e) {
     const Node *small[8], **kids = e->n <= 8 ? small : ARENA_ARRAY(r->I->arena, const Node *, e->n);
     for (int i = 0; i < e->n; i++) kids[i] = pm_get(&r->done, e->kid[i]);
     int32_t aux = e->aux;
+    uint64_t bits = e->u.bits;
     if (r->to && e->op == OP_VAR && pm_has(r->to, e->u.sym)) return pm_get(r->to, e->u.sym);
-    if (!r->to && e->op == OP_RANDOM) {
+    if (r->funcs && e->op == OP_ACCESS && pm_has(r->funcs, e->u.func)) bits = (uint64_t)(uintptr_t)pm_get(r->funcs, e->u.func);
+    if (r->renumber && e->op == OP_RANDOM) {
         const void *key = (const void *)((uintptr_t)aux + 1);
         if (!pm_has(&r->place, key)) pm_put(&r->place, key, (void *)(uintptr_t)++r->next_random);
         aux = (int32_t)((uintptr_t)pm_get(&r->place, key) - 1);
     }
-    return ir_node(r->I, (Op)e->op, (mlc_type)e->type, e->u.bits, aux, e->n, kids);
+    return ir_node(r->I, (Op)e->op, (mlc_type)e->type, bits, aux, e->n, kids);
 }
 
 static void rewrite_step(void *user, const Node *e) {
@@ -81,8 +85,13 @@ const Node *alg_replace(Interner *I, const Node *written, const PtrMap *sym_to_n
     return rewrite(&r, written);
 }
 
+const Node *alg_read_others(Interner *I, const Node *e, const PtrMap *func_to_func) {
+    Rewriter r = { .I = I, .funcs = func_to_func };
+    return rewrite(&r, e);
+}
+
 static void number_random(Definer *d) {
-    Rewriter r = { .I = d->I };
+    Rewriter r = { .I = d->I, .renumber = true };
     pm_init(&r.place, d->a);
     for (int i = 0; i < d->rank; i++) d->lhs[i] = rewrite(&r, d->lhs[i]);
     for (int i = 0; i < d->n; i++) d->rhs[i] = rewrite(&r, d->rhs[i]);

@@ -6,7 +6,8 @@
 static void print_level(Compile *c, const char *level, StrBuf *out) {
     if (!strcmp(level, "algorithm")) {
         alg_order(&c->arena, c->output, c->n_outputs); /* raises what is wrong with the definitions */
-        alg_print_program(out, c->ctx, c->output, c->n_outputs);
+        Derived derived = sch_derive(&c->ir, c->plan, c->output, c->n_outputs);
+        alg_print_program(out, c->ctx, derived.output, c->n_outputs);
         return;
     }
     pl_resolve(c);

@@ -22,7 +22,7 @@ static void check_near(Numbers *n, const Func *f, int d, const char *what, int64
 
 static void put_outputs(Numbers *n, const mlc_box *box, int bits) {
     for (int i = 0; i < n->c->n_outputs; i++) {
-        const Func *f = n->c->output[i];
+        const Func *f = n->c->schedule->output[i];
         for (int d = 0; d < f->rank; d++, box++) {
             check_near(n, f, d, "the min", box->min, bits);
             check_near(n, f, d, "the extent", box->extent, bits);

@@ -54,6 +54,13 @@ mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t size, mlc_
     return (mlc_directive){ .kind = kind, .n = 1, .v = { v }, .k = { size }, .loc = loc };
 }
 
+mlc_directive mlc_wrap_of(mlc_directive_kind kind, int n, const mlc_func *f, mlc_loc loc) {
+    mlc_directive d = { .kind = kind, .n_func = n - 1, .loc = loc };
+    for (int i = 0; i < n - 1 && i < (int)(sizeof d.func / sizeof *d.func); i++) d.func[i] = f[i];
+    if (n > 0) d.made = f[n - 1];
+    return d;
+}
+
 mlc_stage mlc_this_stage(mlc_stage s) {
     return s;
 }
@@ -74,6 +81,13 @@ static void print_loop(StrBuf *out, mlc_var v) {
     sb_puts(out, v.sym ? v.sym->name : "?");
 }
 
+static void print_consumers(StrBuf *out, const mlc_directive *d) {
+    for (int i = 0; i < d->n_func && i < (int)(sizeof d->func / sizeof *d->func); i++) {
+        print_stage(out, d->func[i].f, 0, false);
+        sb_puts(out, ", ");
+    }
+}
+
 void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     bool known = (unsigned)d->kind < MLC_DIRECTIVE_COUNT;
     const char *shape = known ? sch_directives[d->kind].shape : "", *comma = "";
@@ -87,9 +101,14 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
             for (; v < d->n && v < (int)(sizeof d->v / sizeof *d->v); v++) sb_puts(out, ", "), print_loop(out, d->v[v]);
             continue;
         }
+        if (*shape == 'c') {
+            print_consumers(out, d);
+            continue;
+        }
         sb_puts(out, comma);
         comma = ", ";
         if (*shape == 'f') print_stage(out, d->at.f, d->at_stage, true);
+        else if (*shape == 'w') print_stage(out, d->made.f, 0, false);
         else if (*shape == 'v' || *shape == 'n') print_loop(out, d->v[v++]);
         else sb_printf(out, "%lld", (long long)d->k[k++]);
     }

@@ -48,6 +48,24 @@ static mlc_stage stage_of(PlanText *t, int stage) {
     return (mlc_stage){ f, stage };
 }
 
+static Func *func_of(PlanText *t, const char *what) {
+    Token at = t->L->tok;
+    const char *name = lex_name(t->L, what);
+    Func *f = alg_find_func(t->ctx, name);
+    if (!f) unknown_func(t, &at, name);
+    return f;
+}
+
+/* The name of a Func that a line makes: it has no definition, and other plans may make it too. */
+static Func *made_func(PlanText *t) {
+    Token at = t->L->tok;
+    const char *name = lex_name(t->L, "a name for the new Func");
+    Func *f = alg_find_func(t->ctx, name);
+    if (!f) f = alg_add_func(t->ctx, name, lex_place_of(t->L, &at).loc);
+    if (f->poison) fault_jump(t->L->fault);
+    return f;
+}
+
 static const Sym *rvar_of(PlanText *t, const char *name) {
     for (int i = 0; i < t->ctx->rdoms.n; i++) {
         const RDom *r = t->ctx->rdoms.at[i];
@@ -96,7 +114,9 @@ static void option(PlanText *t, mlc_directive *d, const char *directive, bool ha
 }
 
 static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
-    if (shape == 'f') {
+    if (shape == 'w') {
+        d->made.f = made_func(t);
+    } else if (shape == 'f') {
         mlc_stage s = stage_of(t, -1);
         d->at.f = s.f;
         d->at_stage = s.stage;
@@ -118,6 +138,15 @@ static bool more(PlanText *t) {
     return next.kind != TOK_SIGN || strcmp(next.text, ".");
 }
 
+/* Those in front of the last argument. */
+static void consumers(PlanText *t, mlc_directive *d) {
+    while (lex_peek(t->L).kind == TOK_SIGN && !strcmp(lex_peek(t->L).text, ",")) {
+        if (d->n_func == (int)(sizeof d->func / sizeof *d->func)) lex_unexpected(t->L, "at most 8 consumers");
+        d->func[d->n_func++].f = func_of(t, "the name of a consumer");
+        lex_expect(t->L, ",");
+    }
+}
+
 static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) {
     int k = 0, count = 0;
     bool optional = false, has_tail = strchr(info->shape, 't') != NULL;
@@ -127,6 +156,8 @@ static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) 
             optional = true;
         } else if (*s == '*') {
             while (more(t)) lex_next(t->L), argument(t, d, last, &k);
+        } else if (*s == 'c') {
+            consumers(t, d);
         } else {
             if (optional && !more(t)) break;
             if (count++) lex_expect(t->L, ",");

@@ -95,14 +95,19 @@ static void print_plan(StrBuf *out, const mlc_plan *plan, int i) {
     sb_puts(out, "}\n");
 }
 
+static void add_func(Arena *a, AlsoPrint *also, Func *f) {
+    if (f && !f->poison && (f->is_input || f->def.n)) VEC_PUSH(a, &also->funcs, f);
+}
+
 /* A plan may name Funcs and RVars that the outputs do not need: they are printed too, so that it reads back. */
 static void add_scheduled(Arena *a, AlsoPrint *also, const mlc_plan *plan) {
     for (int i = 0; i < plan->line.n; i++) {
-        Func *f[2] = { plan->line.at[i].func, plan->line.at[i].d.at.f };
-        for (int k = 0; k < 2; k++)
-            if (f[k] && !f[k]->poison && (f[k]->is_input || f[k]->def.n)) VEC_PUSH(a, &also->funcs, f[k]);
+        const mlc_directive *d = &plan->line.at[i].d;
+        add_func(a, also, plan->line.at[i].func);
+        add_func(a, also, d->at.f);
+        for (int k = 0; k < d->n_func; k++) add_func(a, also, d->func[k].f);
         for (int k = 0; k < 8; k++) {
-            const Sym *s = plan->line.at[i].d.v[k].sym;
+            const Sym *s = d->v[k].sym;
             if (s && s->kind == SYM_RVAR) VEC_PUSH(a, &also->rdoms, s->rdom);
         }
     }

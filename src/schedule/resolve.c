@@ -161,11 +161,12 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
     Resolve r = { .ir = I, .arena = I->arena, .fault = I->fault, .s = s };
     s->ctx = plan->ctx;
     s->arena = I->arena;
-    s->plan = plan;
-    if (n < 1 || n > (int)(sizeof s->output / sizeof *s->output)) fault_raise(r.fault, ERR_OUTPUT_COUNT, NULL, n);
-    for (int i = 0; i < n; i++) s->output[i] = outputs[i];
+    if (n < 1 || n > MAX_OUTPUTS) fault_raise(r.fault, ERR_OUTPUT_COUNT, NULL, n);
+    Derived derived = sch_derive(I, plan, outputs, n);
+    s->plan = plan = derived.plan;
+    memcpy(s->output, derived.output, sizeof s->output);
     s->n_outputs = n;
-    s->order = alg_order(I->arena, outputs, n);
+    s->order = alg_order(I->arena, s->output, n);
     pm_init(&s->sched, I->arena);
     for (int i = 0; i < s->order.n; i++)
         if (!s->order.at[i]->is_input) pm_put(&s->sched, s->order.at[i], new_sched(&r, s->order.at[i]));

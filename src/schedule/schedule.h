@@ -42,6 +42,18 @@ void sch_print_lines(StrBuf *out, const struct mlc_plan *p, const char *indent);
 /* Place of a line for messages: its location, "schedule by" or "schedule C.u0", the directive printed. */
 Place sch_place(Arena *a, const PlanLine *l);
 
+/* ---- the algorithm that a plan computes (derive.c) ---- */
+
+enum { MAX_OUTPUTS = 16 };
+
+/* Where lines of the plan derive (in, clone_in): private copies of all Funcs but inputs, and a plan of the other
+ * lines, over them; else what was given. */
+typedef struct {
+    Func *output[MAX_OUTPUTS];
+    const struct mlc_plan *plan;
+} Derived;
+Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *outputs, int n); /* raises into I->fault */
+
 /* ---- the resolved schedule of one stage: what lowering reads ---- */
 
 typedef enum { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL } LoopKind;
@@ -107,7 +119,7 @@ typedef struct {
     const struct mlc_plan *plan;
     FuncList order;       /* producers first, inputs included */
     PtrMap sched;         /* Func -> FuncSched (not for inputs) */
-    Func *output[16];
+    Func *output[MAX_OUTPUTS];
     int n_outputs;
 } Schedule;
 

@@ -1,0 +1,299 @@
+/* derive.c - the algorithm that a plan computes.
+ *
+ * Most lines of a plan say how to run an algorithm; in and clone_in first make it another one, by copies that
+ * change no value:
+ *
+ *     f: in(g, w)            w(x) = f(x), and g reads w in place of f
+ *     f: clone_in(g, w)      w has the definitions of f, and g reads w
+ *
+ * They are applied in their order, each to what the ones before it made, and to private copies of all Funcs of the
+ * program: the context stays as it is, and another plan may use the same names.  The other lines then speak of the
+ * copies, so that resolution and everything behind it never meets a Func of the context that was derived from. */
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+typedef struct {
+    Interner *ir;
+    Arena *arena;
+    Fault *fault;
+    FuncList funcs; /* the program's, without inputs: copies, and what lines made */
+    PtrMap now;        /* Func of the context -> what stands for it */
+    PtrMap stands_for; /* Func that a line made -> the one that its consumers read before */
+} Derive;
+
+static bool derives(const PlanLine *l) {
+    return l->d.kind == MLC_IN || l->d.kind == MLC_CLONE_IN;
+}
+
+/* ---- definitions that read other Funcs ---- */
+
+/* Reads of Funcs that are keys become reads of their values; a domain is copied once, where its conditions read. */
+typedef struct {
+    Derive *d;
+    PtrMap func, rdom;
+} Swap;
+
+static void start_swap(Swap *s, Derive *d) {
+    s->d = d;
+    pm_init(&s->func, d->arena);
+    pm_init(&s->rdom, d->arena);
+}
+
+static const Node *swapped(const Swap *s, const Node *e) {
+    return alg_read_others(s->d->ir, e, &s->func);
+}
+
+static RDom *swapped_rdom(Swap *s, RDom *r) {
+    bool changed = false;
+    if (!r || pm_has(&s->rdom, r)) return r ? pm_get(&s->rdom, r) : NULL;
+    RDom *t = arena_copy(s->d->arena, r, sizeof *r);
+    memset(&t->where, 0, sizeof t->where);
+    memset(&t->where_canon, 0, sizeof t->where_canon);
+    for (int i = 0; i < r->where.n; i++) VEC_PUSH(s->d->arena, &t->where, swapped(s, r->where.at[i]));
+    for (int i = 0; i < r->where_canon.n; i++) {
+        VEC_PUSH(s->d->arena, &t->where_canon, swapped(s, r->where_canon.at[i]));
+        changed |= t->where_canon.at[i] != r->where_canon.at[i];
+    }
+    if (!changed) t = r;
+    pm_put(&s->rdom, r, t);
+    return t;
+}
+
+static Def *swapped_def(Swap *s, const Def *def) {
+    Def *t = arena_copy(s->d->arena, def, sizeof *def);
+    for (int i = 0; i < def->rank; i++) {
+        t->lhs[i] = swapped(s, def->lhs[i]);
+        t->coord[i] = swapped(s, def->coord[i]);
+    }
+    for (int i = 0; i < def->n; i++) {
+        t->rhs[i] = swapped(s, def->rhs[i]);
+        t->value[i] = swapped(s, def->value[i]);
+    }
+    t->rdom = swapped_rdom(s, def->rdom);
+    return t;
+}
+
+/* The definitions of `from`, reading others, become those of `to`. */
+static void swap_defs(Swap *s, const Func *from, Func *to) {
+    Def **old = from->def.at;
+    int n = from->def.n;
+    memset(&to->def, 0, sizeof to->def);
+    for (int i = 0; i < n; i++) VEC_PUSH(s->d->arena, &to->def, swapped_def(s, old[i]));
+}
+
+static void read_other(Derive *d, Func *reader, Func *old, Func *now) {
+    Swap s;
+    start_swap(&s, d);
+    pm_put(&s.func, old, now);
+    swap_defs(&s, reader, reader);
+}
+
+/* ---- who reads whom ---- */
+
+struct look {
+    const Func *f;
+    bool found;
+};
+
+static void look(void *user, const Node *e) {
+    struct look *l = user;
+    l->found |= e->op == OP_ACCESS && e->u.func == l->f;
+}
+
+static bool reads(const Derive *d, const Func *reader, const Func *f) {
+    struct look l = { f, false };
+    for (int i = 0; i < reader->def.n && !l.found; i++) {
+        const Def *def = reader->def.at[i];
+        for (int k = 0; k < def->rank; k++) ir_visit(d->arena, def->coord[k], look, &l);
+        for (int k = 0; k < def->n; k++) ir_visit(d->arena, def->value[k], look, &l);
+        for (int k = 0; def->rdom && k < def->rdom->where_canon.n; k++)
+            ir_visit(d->arena, def->rdom->where_canon.at[k], look, &l);
+    }
+    return l.found;
+}
+
+static bool stands_for(const Derive *d, const Func *w, const Func *f) {
+    return pm_get(&d->stands_for, w) == f;
+}
+
+/* "g, h" */
+static const char *readers(const Derive *d, const Func *f) {
+    StrBuf b;
+    sb_init(&b, d->arena);
+    for (int i = 0; i < d->funcs.n; i++) {
+        const Func *g = d->funcs.at[i];
+        if (g != f && !stands_for(d, g, f) && reads(d, g, f)) sb_printf(&b, "%s%s", b.n ? ", " : "", g->name);
+    }
+    return b.n ? b.at : "none";
+}
+
+/* ---- the Func that a line makes ---- */
+
+/* A Func of f's shape, without definitions. */
+static Func *make_func(Derive *d, const PlanLine *l, const Func *f) {
+    const Func *name = l->d.made.f;
+    Place place = sch_place(d->arena, l);
+    if (name->poison) ir_raise_poison(d->fault, name->poison);
+    const char *taken = name->is_input ? "an input" : name->def.n ? "a Func that has a definition" : NULL;
+    if (pm_has(&d->now, name)) taken = taken ? taken : "another line of the plan";
+    if (taken) fault_raise(d->fault, ERR_DERIVE_NAME, &place, name->name, taken);
+    Func *w = ARENA_NEW(d->arena, Func);
+    *w = (Func){ .name = name->name, .ctx = f->ctx, .rank = f->rank, .n = f->n, .id = name->id, .loc = l->d.loc };
+    memcpy(w->arg, f->arg, sizeof w->arg);
+    memcpy(w->type, f->type, sizeof w->type);
+    pm_put(&d->now, name, w);
+    return w;
+}
+
+/* The Var of a dimension of an input, which has none: _0, _1 ... */
+static const Sym *plain_arg(Derive *d, int i) {
+    Sym *s = ARENA_NEW(d->arena, Sym);
+    *s = (Sym){ .name = arena_printf(d->arena, "_%d", i), .kind = SYM_VAR, .type = MLC_INDEX };
+    return s;
+}
+
+/* w(x, ..) = f(x, ..).  What is known of an input's data is known of the copy. */
+static Func *wrapper(Derive *d, const PlanLine *l, Func *f) {
+    Func *w = make_func(d, l, f);
+    Def *def = ARENA_NEW(d->arena, Def);
+    *def = (Def){ .op = DEF_SET, .rank = f->rank, .n = f->n, .loc = l->d.loc };
+    w->has_range = f->has_range;
+    w->lo = f->lo;
+    w->hi = f->hi;
+    for (int i = 0; i < f->rank; i++) {
+        if (f->is_input) w->arg[i] = plain_arg(d, i);
+        def->lhs[i] = def->coord[i] = ir_var(d->ir, w->arg[i]);
+    }
+    for (int i = 0; i < f->n; i++) {
+        def->rhs[i] = ir_access(d->ir, f, f->type[i], i, f->rank, def->lhs);
+        def->value[i] = alg_canonical_at(d->ir, def->rhs[i], f->type[i], f->rank, def->lhs);
+    }
+    VEC_PUSH(d->arena, &w->def, def);
+    return w;
+}
+
+static Func *clone(Derive *d, const PlanLine *l, Func *f) {
+    Place place = sch_place(d->arena, l);
+    Swap s;
+    if (f->is_input) fault_raise(d->fault, ERR_CLONE_INPUT, &place, f->name);
+    if (!l->d.n_func) fault_raise(d->fault, ERR_CLONE_ALL, &place, f->name);
+    for (int i = 0; i < f->n; i++)
+        if (f->def.at[0]->value[i]->op == OP_UNDEF) fault_raise(d->fault, ERR_CLONE_UNDEF, &place, f->name);
+    Func *w = make_func(d, l, f);
+    w->implicit = f->implicit;
+    start_swap(&s, d);
+    pm_put(&s.func, f, w);
+    swap_defs(&s, f, w);
+    return w;
+}
+
+/* ---- whom it reaches ---- */
+
+static Func *consumer(Derive *d, const PlanLine *l, int i, const Func *f) {
+    Place place = sch_place(d->arena, l);
+    Func *c = pm_get(&d->now, l->d.func[i].f);
+    const char *name = l->d.func[i].f->name;
+    if (!c) fault_raise(d->fault, ERR_AT_NOT_USED, &place, name, f->name);
+    if (c == f) fault_raise(d->fault, ERR_WRAP_ITSELF, &place, name);
+    if (reads(d, c, f)) return c;
+    for (int k = 0; k < d->funcs.n; k++) {
+        const Func *w = d->funcs.at[k];
+        if (stands_for(d, w, f) && reads(d, c, w)) fault_raise(d->fault, ERR_WRAP_OVERLAP, &place, name, f->name, w->name, w->name);
+    }
+    fault_raise(d->fault, ERR_WRAP_NOT_READ, &place, name, f->name, readers(d, f));
+}
+
+static void reach_all(Derive *d, const PlanLine *l, Func *f, Func *w) {
+    bool any = false;
+    for (int i = 0; i < d->funcs.n; i++) {
+        Func *c = d->funcs.at[i];
+        if (c == f || stands_for(d, c, f) || !reads(d, c, f)) continue;
+        read_other(d, c, f, w);
+        any = true;
+    }
+    Place place = sch_place(d->arena, l);
+    if (!any) fault_raise(d->fault, ERR_WRAP_UNREAD, &place, f->name);
+}
+
+static void apply(Derive *d, const PlanLine *l) {
+    Func *f = pm_get(&d->now, l->func);
+    if (!f) return; /* a plan may serve several programs: this one does not need the Func */
+    Func *w = l->d.kind == MLC_IN ? wrapper(d, l, f) : clone(d, l, f);
+    VEC_PUSH(d->arena, &d->funcs, w);
+    pm_put(&d->stands_for, w, f);
+    if (!l->d.n_func) reach_all(d, l, f, w);
+    for (int i = 0; i < l->d.n_func; i++) read_other(d, consumer(d, l, i, f), f, w);
+}
+
+/* ---- the whole ---- */
+
+static const Sym *copy_size(Derive *d, const Sym *s, Func *f) {
+    Sym *t = s ? arena_copy(d->arena, s, sizeof *s) : NULL;
+    if (t) t->func = f;
+    return t;
+}
+
+/* Without its definitions; the sizes of its buffer are its own. */
+static Func *copy_func(Derive *d, const Func *f) {
+    Func *g = arena_copy(d->arena, f, sizeof *f);
+    for (int i = 0; i < f->rank; i++) {
+        g->min[i] = copy_size(d, f->min[i], g);
+        g->extent[i] = copy_size(d, f->extent[i], g);
+        g->stride[i] = copy_size(d, f->stride[i], g);
+    }
+    return g;
+}
+
+static void copy_program(Derive *d, const FuncList *order) {
+    Swap s;
+    start_swap(&s, d);
+    for (int i = 0; i < order->n; i++) {
+        Func *f = order->at[i];
+        pm_put(&d->now, f, f->is_input ? f : copy_func(d, f));
+        pm_put(&s.func, f, pm_get(&d->now, f));
+    }
+    for (int i = 0; i < order->n; i++) {
+        Func *f = order->at[i];
+        if (f->is_input) continue;
+        swap_defs(&s, f, pm_get(&d->now, f));
+        VEC_PUSH(d->arena, &d->funcs, pm_get(&d->now, f));
+    }
+}
+
+static Func *now(const Derive *d, Func *f) {
+    Func *g = pm_get(&d->now, f);
+    return g ? g : f;
+}
+
+/* The lines that do not derive, of the Funcs as they are now. */
+static const struct mlc_plan *rest_of_plan(const Derive *d, const struct mlc_plan *plan) {
+    struct mlc_plan *rest = arena_copy(d->arena, plan, sizeof *plan);
+    memset(&rest->line, 0, sizeof rest->line);
+    for (int i = 0; i < plan->line.n; i++) {
+        PlanLine l = plan->line.at[i];
+        if (derives(&l)) continue;
+        l.func = now(d, l.func);
+        if (l.d.at.f) l.d.at.f = now(d, l.d.at.f);
+        VEC_PUSH(d->arena, &rest->line, l);
+    }
+    return rest;
+}
+
+Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *outputs, int n) {
+    Derive d = { .ir = I, .arena = I->arena, .fault = I->fault };
+    Derived r = { .plan = plan };
+    bool any = false;
+    for (int i = 0; i < plan->line.n; i++) any |= derives(&plan->line.at[i]);
+    for (int i = 0; i < n; i++) r.output[i] = outputs[i];
+    if (!any) return r;
+    FuncList order = alg_order(d.arena, outputs, n);
+    pm_init(&d.now, d.arena);
+    pm_init(&d.stands_for, d.arena);
+    copy_program(&d, &order);
+    for (int i = 0; i < plan->line.n; i++)
+        if (derives(&plan->line.at[i])) apply(&d, &plan->line.at[i]);
+    for (int i = 0; i < n; i++) r.output[i] = pm_get(&d.now, outputs[i]);
+    r.plan = rest_of_plan(&d, plan);
+    return r;
+}
