@@ -153,14 +153,11 @@ static const Sym *plain_arg(Derive *d, int i) {
     return s;
 }
 
-/* w(x, ..) = f(x, ..).  What is known of an input's data is known of the copy. */
+/* w(x, ..) = f(x, ..) */
 static Func *wrapper(Derive *d, const PlanLine *l, Func *f) {
     Func *w = make_func(d, l, f);
     Def *def = ARENA_NEW(d->arena, Def);
     *def = (Def){ .op = DEF_SET, .rank = f->rank, .n = f->n, .loc = l->d.loc };
-    w->has_range = f->has_range;
-    w->lo = f->lo;
-    w->hi = f->hi;
     for (int i = 0; i < f->rank; i++) {
         if (f->is_input) w->arg[i] = plain_arg(d, i);
         def->lhs[i] = def->coord[i] = ir_var(d->ir, w->arg[i]);

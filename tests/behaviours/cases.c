@@ -49,8 +49,8 @@ static const char *next_line(const char *at, const char *head, char *line, size_
 
 /* ---- what the run did ---- */
 
-static const Func *func_named(const Case *c, const char *name) {
-    const FuncList *all = &c->program->schedule->order;
+static const Func *func_named(const Program *p, const char *name) {
+    const FuncList *all = &p->schedule->order;
     for (int i = 0; i < all->n; i++)
         if (!strcmp(all->at[i]->name, name)) return all->at[i];
     return NULL;
@@ -114,7 +114,7 @@ static Program *counted(Case *c, LoopStats *stats) {
     return p;
 }
 
-static void check_stores(File *f, const LoopStats *stats) {
+static void check_stores(File *f, const Program *p, const LoopStats *stats) {
     char line[256], name[64];
     for (const char *at = f->text; (at = next_line(at, "//= stores ", line, sizeof line));) {
         long want;
@@ -122,7 +122,7 @@ static void check_stores(File *f, const LoopStats *stats) {
         char *u = strstr(name, ".u");
         int stage = u ? atoi(u + 2) + 1 : 0;
         if (u) *u = 0;
-        const Func *func = func_named(&f->c, name);
+        const Func *func = func_named(p, name);
         char got[64];
         snprintf(got, sizeof got, "%lld", func ? (long long)low_stores(stats, func, stage) : -1LL);
         if (strtol(got, NULL, 10) != want) wrong(f, line, got);
@@ -291,7 +291,7 @@ static void begin(File *f, const char *cc, const char *isa, int opt) {
         wrong(f, "counting", c->fault.info.message);
         return;
     }
-    check_stores(f, &stats);
+    check_stores(f, p, &stats);
     check_allocs(f, &stats);
     check_loops(f, p);
 }

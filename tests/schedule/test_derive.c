@@ -178,7 +178,7 @@ START_TEST(text_errors) {
         { "f: in()", "plan:1:7: expected a name for the new Func, found ')'; see docs/language.md" },
         { "f: in(k)", "plan:1:7: func: 'k' is already the name of an RDom; use another name" },
         { "f: in(gg, w)", "plan:1:7: there is no Func 'gg' (did you mean 'g'?); define it before the plan" },
-        { "f: in(a, w, .tail = guard)", "plan:1:7: there is no Func 'a' (did you mean 'f'?); define it before the plan" },
+        { "f: in(a, w, .tail = guard)", "plan:1:7: there is no Func 'a'; define it before the plan" },
         { "w: compute_root()", "plan:1:1: there is no Func 'w' (did you mean 'f'?); define it before the plan" },
         { "f: in(g, g, g, g, g, g, g, g, g, w)", "plan:1:31: expected at most 8 consumers, found 'g'; see docs/language.md" },
     };
