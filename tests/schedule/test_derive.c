@@ -70,8 +70,8 @@ static const char *const plans[] = {
     "in: in(f, s); f: compute_at(out, y); s: compute_at(out, y), store_root(), unroll(_0, 2);",
     "f: clone_in(g, c), compute_root(); c: compute_at(g, x); g: compute_root(); f.u0: vectorize(x, 4); c.u0: unroll(k);",
     "f: clone_in(h, c), in(g, w); c: compute_root(); c.u0: reorder(x, k, y), vectorize(x, 8); w: compute_at(out, x); f: compute_root();",
-    "out: split(y, yo, yi, 3, .tail = guard), unroll(yi); g: in(h, w), compute_root(); h: clone_in(out, c); "
-        "c: compute_at(out, yo); w: compute_at(c, x); f: compute_root();",
+    ("out: split(y, yo, yi, 3, .tail = guard), unroll(yi); g: in(h, w), compute_root(); h: clone_in(out, c); "
+     "c: compute_at(out, yo); w: compute_at(c, x); f: compute_root();"),
 };
 enum { N_PLANS = sizeof plans / sizeof *plans };
 
