@@ -71,6 +71,12 @@ static void read_header(Case *c) {
     case_isa(c);
 }
 
+mlc_plan *case_plan(mlc_program *p) {
+    for (int i = 0; i < mlc_program_n_plans(p); i++)
+        if (!strcmp(mlc_plan_name(mlc_program_plan(p, i)), "p")) return mlc_program_plan(p, i);
+    return NULL;
+}
+
 /* What is printed reads back to what prints the same. */
 static void check_printed(Case *c) {
     const char *printed = mlc_program_print(c->ctx, c->n_out, c->out, 1, &c->plan), *twice = NULL;
@@ -83,7 +89,7 @@ static void check_printed(Case *c) {
     if (q) {
         mlc_func out[4];
         for (int i = 0; i < c->n_out; i++) out[i] = mlc_program_output(q, i);
-        mlc_plan *plan = mlc_program_find_plan(q, "p");
+        mlc_plan *plan = case_plan(q);
         twice = mlc_program_print(again, c->n_out, out, 1, &plan);
     }
     if (!twice) fail(c, "what was printed does not read", mlc_error(again));
@@ -105,7 +111,7 @@ void case_open(Case *c, const char *text) {
     }
     c->n_out = mlc_program_n_outputs(p) < 4 ? mlc_program_n_outputs(p) : 4;
     for (int i = 0; i < c->n_out; i++) c->out[i] = mlc_program_output(p, i);
-    c->plan = mlc_program_find_plan(p, "p");
+    c->plan = case_plan(p);
     if (!c->plan) c->plan = mlc_plan_new(c->ctx);
     check_printed(c);
 }

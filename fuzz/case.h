@@ -63,6 +63,8 @@ typedef struct {
 mlc_ctx *case_context(void);
 /* c->isa of c->isa_name, as far as this machine goes. */
 void case_isa(Case *c);
+/* Its plan p, or NULL. */
+mlc_plan *case_plan(mlc_program *p);
 /* Reads the text and whatever its header says; state CASE_FAILED where the text does not read or print. */
 void case_open(Case *c, const char *text);
 /* Resolves and lowers: c->state CASE_REFUSED where the plan is illegal. */

@@ -54,8 +54,8 @@ void job_close(Job *j) {
 }
 
 mlc_plan *job_plan(Job *j, const char *text) {
-    mlc_plan *named = mlc_program_find_plan(j->program, text ? text : "default");
-    if (named) return named;
+    for (int i = 0; i < mlc_program_n_plans(j->program); i++)
+        if (!strcmp(mlc_plan_name(mlc_program_plan(j->program, i)), text ? text : "default")) return mlc_program_plan(j->program, i);
     if (!text && mlc_program_n_plans(j->program)) return mlc_program_plan(j->program, 0);
     mlc_plan *p = mlc_plan_new(j->ctx);
     if (!p || !text || !strcmp(text, "none")) return p;

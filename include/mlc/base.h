@@ -74,7 +74,8 @@ typedef struct {
     char message[1024];
 } mlc_error_info;
 
-/* The first construction or plan error since the last clear; "" when there is none.  The text lives
+/* The first construction or plan error since the last clear; else the error of the last call (bind, realize,
+ * interpret) where that failed; "" when there is none.  The text lives
  * until mlc_error_clear or mlc_ctx_free. */
 MLC_API const char *mlc_error(const mlc_ctx *ctx);
 /* Its code, 0 when there is none; mlc_error_name gives the row's name. */

@@ -25,8 +25,9 @@ MLC_API bool mlc_let_text(mlc_ctx *ctx, const char *text, mlc_loc loc);
 #define mlc_val(ctx, v) mlc_val_set(ctx, #v, MLC_E(v))
 MLC_API bool mlc_val_set(mlc_ctx *ctx, const char *name, mlc_expr value);
 
-/* The Func or input, the param of that name; without a value where there is none. */
+/* The Func or input of that name; without a value, and an error in the context, where there is none. */
 MLC_API mlc_func mlc_find_func(mlc_ctx *ctx, const char *name);
+/* The param of that name; without a value where there is none. */
 MLC_API mlc_param mlc_find_param(mlc_ctx *ctx, const char *name);
 
 /* ---- whole programs: a text whose first line is `mlc 1` ---- */
@@ -38,7 +39,8 @@ MLC_API mlc_program *mlc_program_parse(mlc_ctx *ctx, const char *text, const cha
 /* Outputs in the order of the text, {NULL} past their end. */
 MLC_API int mlc_program_n_outputs(const mlc_program *p);
 MLC_API mlc_func mlc_program_output(const mlc_program *p, int i);
-/* Plans in the order of the text, NULL past their end; by name (mlc_plan_name tells it). */
+/* Plans in the order of the text, NULL past their end (mlc_plan_name tells the name); by name: NULL, and an error in
+ * the context, where there is none of it. */
 MLC_API int mlc_program_n_plans(const mlc_program *p);
 MLC_API mlc_plan *mlc_program_plan(const mlc_program *p, int i);
 MLC_API mlc_plan *mlc_program_find_plan(const mlc_program *p, const char *name);

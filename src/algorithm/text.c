@@ -222,7 +222,18 @@ bool mlc_val_set(mlc_ctx *ctx, const char *name, mlc_expr value) {
 }
 
 mlc_func mlc_find_func(mlc_ctx *ctx, const char *name) {
-    return (mlc_func){ ctx ? alg_find_func(ctx, name) : NULL };
+    Barrier b;
+    Func *volatile f = NULL;
+    if (!ctx || !name || !FAULT_TRY(&ctx->fault, b)) return (mlc_func){ NULL };
+    f = alg_find_func(ctx, name);
+    if (!f) {
+        int n;
+        const char *const *names = alg_known_names(ctx, &n), *near = nearest_name(name, names, n);
+        Place place = { .object = "find" };
+        fault_note(&ctx->fault, ERR_FIND_FUNC, &place, name, near ? arena_printf(&ctx->arena, " (did you mean '%s'?)", near) : "");
+    }
+    FAULT_END(&ctx->fault, b);
+    return (mlc_func){ f };
 }
 
 mlc_param mlc_find_param(mlc_ctx *ctx, const char *name) {

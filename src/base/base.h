@@ -29,6 +29,7 @@ typedef struct Barrier {
 typedef struct {
     Barrier *barrier; /* innermost, NULL outside public calls */
     mlc_error_info info; /* the first error since it was cleared */
+    bool passing;        /* it is that of a call, which the next call or error replaces */
 } Fault;
 
 /* Where an error happened: any field may be NULL.  Printed `file:line: object: directive: `. */
@@ -45,6 +46,10 @@ void fault_note(Fault *f, ErrCode code, const Place *place, ...);
 void fault_vnote(Fault *f, ErrCode code, const Place *place, va_list ap);
 /* Jumps to the innermost barrier with what is already recorded. */
 _Noreturn void fault_jump(Fault *f);
+/* A public call that leaves its error in a context begins and ends with these: false where an error of construction
+ * stands, which stays. */
+bool fault_call_begin(Fault *f);
+void fault_call_end(Fault *f, bool began);
 const char *err_name(ErrCode code);
 const char *err_format(ErrCode code);
 

@@ -41,7 +41,8 @@ static size_t append(char *buf, size_t size, size_t at, const char *format, ...)
 }
 
 void fault_vnote(Fault *f, ErrCode code, const Place *place, va_list ap) {
-    if (f->info.code) return; /* the first error is the cause; later ones are its echoes */
+    if (f->info.code && !f->passing) return; /* the first error is the cause; later ones are its echoes */
+    f->passing = false;
     char *buf = f->info.message;
     size_t size = sizeof f->info.message, at = 0;
     f->info.code = (int)code;
@@ -55,6 +56,19 @@ void fault_vnote(Fault *f, ErrCode code, const Place *place, va_list ap) {
         if (place->directive) at = append(buf, size, at, "%s: ", place->directive);
     }
     vsnprintf(buf + at, size - at, err_format(code), ap);
+}
+
+bool fault_call_begin(Fault *f) {
+    if (f->passing) {
+        f->info.code = ERR_NONE;
+        f->info.message[0] = 0;
+        f->passing = false;
+    }
+    return !f->info.code;
+}
+
+void fault_call_end(Fault *f, bool began) {
+    if (began) f->passing = f->info.code != ERR_NONE;
 }
 
 void fault_note(Fault *f, ErrCode code, const Place *place, ...) {

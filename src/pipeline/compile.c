@@ -43,6 +43,11 @@ void pl_begin(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs, const 
     c->n_outputs = n;
     c->empty = (mlc_plan){ .ctx = c->ctx, .arena = &c->arena };
     c->plan = plan ? plan : c->ctx->plan ? c->ctx->plan : &c->empty;
+    const Fault *before = &c->ctx->fault; /* such as that of a plan which was looked for and is not there */
+    if (!plan && before->info.code && !before->passing) {
+        f->info = before->info;
+        fault_jump(f);
+    }
     if (c->plan->fault.info.code) {
         f->info = c->plan->fault.info;
         fault_jump(f);

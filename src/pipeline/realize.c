@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-bool mlc_bind(mlc_func input, const mlc_buffer *buffer) {
-    Func *f = input.f;
-    if (!f) return false;
+static bool bind(Func *f, const mlc_buffer *buffer) {
     Fault *fault = &f->ctx->fault;
     Place place = { .object = "bind" };
     if (!f->is_input) {
@@ -28,6 +26,14 @@ bool mlc_bind(mlc_func input, const mlc_buffer *buffer) {
     }
     f->bound = (mlc_buffer *)(uintptr_t)buffer; /* only read */
     return true;
+}
+
+bool mlc_bind(mlc_func input, const mlc_buffer *buffer) {
+    if (!input.f) return false;
+    Fault *fault = &input.f->ctx->fault;
+    bool began = fault_call_begin(fault), good = bind(input.f, buffer);
+    fault_call_end(fault, began);
+    return good;
 }
 
 void mlc_unbind(mlc_func input) {
@@ -112,6 +118,7 @@ static bool realize(mlc_plan *plan, int n_outputs, const mlc_func *outputs, mlc_
     mlc_module *volatile m = NULL;
     volatile bool good = false;
     pl_open(&c, plan, n_outputs, outputs);
+    bool began = c.ctx && fault_call_begin(&c.ctx->fault);
     if (FAULT_TRY(&c.fault, b)) {
         pl_begin(&c, plan, n_outputs, outputs, o);
         m = pl_find_or_compile(&c);
@@ -120,7 +127,8 @@ static bool realize(mlc_plan *plan, int n_outputs, const mlc_func *outputs, mlc_
         FAULT_END(&c.fault, b);
     }
     module_unref(m);
-    if (!good && c.ctx && !c.ctx->fault.info.code) c.ctx->fault.info = c.fault.info;
+    if (!good && began) c.ctx->fault.info = c.fault.info;
+    if (c.ctx) fault_call_end(&c.ctx->fault, began);
     pl_close(&c);
     return good;
 }
@@ -135,10 +143,12 @@ static bool is_realizable(mlc_func f, const mlc_buffer *out) {
     if (!f.f) return true; /* refused later */
     Fault *fault = &f.f->ctx->fault;
     Place place = { .object = "realize" };
+    bool began = fault_call_begin(fault);
     if (f.f->is_input) fault_note(fault, ERR_REALIZE_INPUT, &place, f.f->name);
     else if (f.f->n > 1) fault_note(fault, ERR_REALIZE_TUPLE, &place, f.f->name, f.f->n);
     else if (!out || (!out->data && mlc_buffer_count(out))) fault_note(fault, ERR_CALL_NULL, &place, f.f->name);
     else return true;
+    fault_call_end(fault, began);
     return false;
 }
 

@@ -4,6 +4,7 @@
 
 #include <mlc/text.h>
 
+#include <stdio.h>
 #include <string.h>
 
 struct mlc_program {
@@ -12,6 +13,12 @@ struct mlc_program {
     VEC(mlc_plan *) plans;
 };
 
+static mlc_plan *plan_named(const mlc_program *p, const char *name) {
+    for (int i = 0; i < p->plans.n; i++)
+        if (!strcmp(p->plans.at[i]->name, name)) return p->plans.at[i];
+    return NULL;
+}
+
 /* plan name { lines } */
 static bool plan_statement(void *user, TextParser *t) {
     mlc_program *p = user;
@@ -19,7 +26,7 @@ static bool plan_statement(void *user, TextParser *t) {
     if (!lex_accept_word(L, "plan")) return false;
     Token at = L->tok;
     const char *name = lex_name(L, "the name of the plan");
-    if (mlc_program_find_plan(p, name)) {
+    if (plan_named(p, name)) {
         Place place = lex_place_of(L, &at);
         fault_raise(L->fault, ERR_NAME_TAKEN, &place, name, "a plan");
     }
@@ -83,8 +90,16 @@ mlc_plan *mlc_program_plan(const mlc_program *p, int i) {
 }
 
 mlc_plan *mlc_program_find_plan(const mlc_program *p, const char *name) {
-    for (int i = 0; p && name && i < p->plans.n; i++)
-        if (!strcmp(p->plans.at[i]->name, name)) return p->plans.at[i];
+    mlc_plan *found = p && name ? plan_named(p, name) : NULL;
+    if (found || !p || !name) return found;
+    const char *names[64];
+    int n = 0;
+    for (; n < p->plans.n && n < 64; n++) names[n] = p->plans.at[n]->name;
+    const char *near = nearest_name(name, names, n);
+    char meant[128] = "";
+    if (near) snprintf(meant, sizeof meant, " (did you mean '%.90s'?)", near);
+    Place place = { .object = "find" };
+    fault_note(&p->ctx->fault, ERR_FIND_PLAN, &place, name, meant);
     return NULL;
 }
 

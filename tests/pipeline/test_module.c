@@ -367,7 +367,8 @@ START_TEST(realize_refuses_what_it_cannot_fill) {
             "bind: buffer in is missing or has no data; give one with memory");
     refused(p.ctx, mlc_realize(p.out, out, NULL), "input in has no buffer; bind one with mlc_bind");
     ck_assert(mlc_bind(p.in, in));
-    refused(p.ctx, mlc_bind(p.in, mlc_wrap((float *)(void *)src[0], W + 1, H)),
+    static float of_floats[1];
+    refused(p.ctx, mlc_bind(p.in, mlc_wrap(of_floats, 1, 1)),
             "bind: buffer in holds f32, and the program has i32; give one of that type");
     refused(p.ctx, mlc_realize(p.out, out, NULL), "input in has no buffer; bind one with mlc_bind");
     mlc_ctx_free(p.ctx);
@@ -468,6 +469,38 @@ static void take_need(void *user, const char *input, int rank, const mlc_box *ne
     memcpy(n->box, need, sizeof *need * (size_t)rank);
 }
 
+/* The error of a call is gone with the next call; one of construction stays, and stops what would guess. */
+START_TEST(errors_of_calls_pass) {
+    Program p = make();
+    static int32_t few[2], room[H][W];
+    static uint8_t bytes[H * W];
+    mlc_buffer *small = mlc_wrap(few, 2, 1), *out = mlc_wrap(&room[0][0], W, H);
+    mlc_param_set_i(p.k, 1);
+    mlc_param_set_i(p.d, 0);
+    ck_assert(mlc_bind(p.in, small));
+    ck_assert(!mlc_realize(p.out, out, NULL));
+    ck_assert_ptr_nonnull(strstr(mlc_error(p.ctx), "in is needed"));
+    ck_assert(!mlc_realize(p.out, mlc_wrap(bytes, W, H), NULL));
+    ck_assert_ptr_null(strstr(mlc_error(p.ctx), "in is needed"));
+    ck_assert(mlc_bind(p.in, mlc_wrap(&src[0][0], W + 1, H)));
+    ck_assert_str_eq(mlc_error(p.ctx), "");
+    ck_assert(mlc_realize(p.out, out, NULL));
+    ck_assert_str_eq(mlc_error(p.ctx), "");
+    ck_assert(!mlc_find_func(p.ctx, "ot").f);
+    ck_assert_str_eq(mlc_error(p.ctx), "find: there is no Func 'ot' (did you mean 'out'?) here; define it first");
+    ck_assert(!mlc_realize(p.out, out, NULL));
+    ck_assert_str_eq(mlc_error(p.ctx), "find: there is no Func 'ot' (did you mean 'out'?) here; define it first");
+    mlc_error_clear(p.ctx);
+    mlc_program *q = mlc_program_parse(p.ctx, "mlc 1; h(x) = x; output h; plan fast { h: vectorize(x, 4); }", "t");
+    ck_assert_ptr_nonnull(q);
+    ck_assert_ptr_null(mlc_program_find_plan(q, "fsat"));
+    mlc_error_info e;
+    ck_assert_ptr_null(mlc_compile(NULL, mlc_outs(mlc_program_output(q, 0)), NULL, &e));
+    ck_assert_str_eq(e.message, "find: the program has no plan 'fsat' (did you mean 'fast'?); name one that it has");
+    mlc_ctx_free(p.ctx);
+}
+END_TEST
+
 START_TEST(required_boxes) {
     Program p = make();
     Need n = { 0 };
@@ -499,6 +532,7 @@ Suite *module_suite(void) {
     tcase_add_test(t, a_small_input_is_refused_by_the_kernel);
     tcase_add_test(t, options_are_checked);
     tcase_add_test(t, realize_refuses_what_it_cannot_fill);
+    tcase_add_test(t, errors_of_calls_pass);
     tcase_add_test(t, a_module_tells_what_it_takes);
     tcase_add_test(t, a_typed_function_is_plain_c);
     tcase_add_test(t, wrong_signatures_are_refused);
