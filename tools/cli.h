@@ -29,6 +29,7 @@ typedef struct {
 typedef struct {
     mlc_ctx *ctx;
     mlc_program *program;
+    char said[512]; /* the last warning */
     mlc_func output[16];
     int n_outputs;
 } Job;

@@ -26,8 +26,17 @@ static char *text_file(const char *path) {
     return s;
 }
 
+/* Warnings, once, and what MLC_TIME asks for. */
+static void say(void *user, const char *line) {
+    Job *j = user;
+    if (!strcmp(j->said, line)) return; /* each plan of a text meets the same updates */
+    snprintf(j->said, sizeof j->said, "%s", line);
+    fprintf(stderr, "mlc: %s\n", line);
+}
+
 bool job_open(Job *j, const Args *a) {
     *j = (Job){ .ctx = mlc_ctx_new() };
+    mlc_ctx_log(j->ctx, say, j);
     char *text = j->ctx ? text_file(a->file) : NULL;
     if (text) {
         j->program = mlc_program_parse(j->ctx, text, a->file);

@@ -16,6 +16,11 @@
 
 #include <mlc/base.h>
 
+/* A number where a Var or a Func is wanted, as in tile(x, y, 8, 8), is an error, not a pointer to address 8. */
+#if defined __GNUC__ && !defined __cplusplus
+#pragma GCC diagnostic error "-Wint-conversion"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -427,7 +427,7 @@ START_TEST(reads_outside_of_inputs_are_errors) {
     bi.dim[1].min = 5;
     Func *src = input("in", 2, &bi), *f = pure("f", 2, MLC_I32, at2(src, x, ir_add(I, y, idx(6))));
     ck_assert_str_eq(run(f, &bo), "t.c:7: interpret f: reads in at 7 in dimension 1, which holds 5 to 6; clamp the "
-                                  "index or bind a larger buffer");
+                                  "index or bind a larger buffer, or give the input a boundary");
     src->bound = NULL;
     ck_assert_str_eq(run(f, &bo), "interpret in: input in has no buffer; bind one with mlc_bind");
 }

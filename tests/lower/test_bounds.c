@@ -33,7 +33,7 @@ START_TEST(too_small_an_input) {
     Func *bx, *by = blur(&bx);
     const char *m = lower_and_run(by, box(MLC_I32, 2, 20, 3, -3, 5), NULL, 0);
     ck_assert_str_eq(m, "input in is needed in dimension 0 from -4 to 17, but its buffer holds -4 to 16; "
-                        "bind a larger buffer");
+                        "bind a larger buffer, or give the input a boundary");
 }
 END_TEST
 

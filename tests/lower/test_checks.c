@@ -16,9 +16,9 @@ START_TEST(input_boxes) {
         { 11, 7, 0, 0, "" },
         { 3, 2, 8, 5, "" },
         { 0, 9, 50, 50, "" },
-        { 12, 7, 0, 0, "input in is needed in dimension 0 from 0 to 11, but its buffer holds 0 to 10; bind a larger buffer" },
-        { 5, 7, -1, 0, "input in is needed in dimension 0 from -1 to 3, but its buffer holds 0 to 10; bind a larger buffer" },
-        { 5, 7, 0, 1, "input in is needed in dimension 1 from 1 to 7, but its buffer holds 0 to 6; bind a larger buffer" },
+        { 12, 7, 0, 0, "input in is needed in dimension 0 from 0 to 11, but its buffer holds 0 to 10; bind a larger buffer, or give the input a boundary" },
+        { 5, 7, -1, 0, "input in is needed in dimension 0 from -1 to 3, but its buffer holds 0 to 10; bind a larger buffer, or give the input a boundary" },
+        { 5, 7, 0, 1, "input in is needed in dimension 1 from 1 to 7, but its buffer holds 0 to 6; bind a larger buffer, or give the input a boundary" },
     };
     copy();
     const char *m = lower_and_run(out, box(MLC_I32, 2, row[_i].w, row[_i].h, row[_i].min0, row[_i].min1), NULL, 0);
@@ -54,7 +54,7 @@ START_TEST(output_box) {
     check_same(out, 256, 1, 0, 0);
     const char *m = lower_and_run(out, box(MLC_I32, 1, 255, 1, 0, 0), NULL, 0);
     ck_assert_str_eq(m, "output out is written or read in dimension 0 from 0 to 255, but its buffer holds 0 to 254; "
-                        "bind a larger buffer");
+                        "bind a larger buffer, or give the input a boundary");
 }
 END_TEST
 
@@ -185,7 +185,7 @@ START_TEST(two_outputs) {
         FAULT_END(&K.fault, barrier);
     }
     ck_assert_str_eq(K.fault.info.message, _i == 1 ? "output first is written or read in dimension 0 from 0 to 5, but its buffer "
-                                                     "holds 0 to 4; bind a larger buffer" : "");
+                                                     "holds 0 to 4; bind a larger buffer, or give the input a boundary" : "");
     for (int i = 0; i < 5 && _i == 0; i++)
         ck_assert_int_eq(((int32_t *)slot[1]->data)[i], 2 * (int32_t)(((uint32_t *)in->bound->data)[i + 1] + 1));
 }

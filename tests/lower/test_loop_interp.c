@@ -290,7 +290,7 @@ START_TEST(bounds_are_checked) {
     const Sym *v = loop("f.x");
     const Node *x = ir_var(I, v);
     ck_assert_str_eq(run(loop_over(v, LOOP_SERIAL, idx(5), set(f, x, num(x))), NULL, &b, 1),
-                     "f is accessed at 4 in dimension 0, which holds 0 to 3; clamp the index or bind a larger buffer");
+                     "f is accessed at 4 in dimension 0, which holds 0 to 3; clamp the index or bind a larger buffer, or give the input a boundary");
 }
 END_TEST
 
@@ -343,7 +343,7 @@ START_TEST(checks_end_the_run) {
     s->u.check.n = 4;
     for (int i = 0; i < 4; i++) s->u.check.arg[i] = ir_add(I, ir_var(I, &width), idx(i));
     ck_assert_str_eq(run(s, NULL, &b, 1),
-                     "f is accessed at 1 in dimension 2, which holds 3 to 4; clamp the index or bind a larger buffer");
+                     "f is accessed at 1 in dimension 2, which holds 3 to 4; clamp the index or bind a larger buffer, or give the input a boundary");
     ck_assert_int_eq(fault.info.code, ERR_LOOPS_BOUNDS);
 }
 END_TEST
