@@ -333,6 +333,11 @@ static bool runs_at_once(const Plan *p, const Site *s) {
     return p->nest[s->func][s->stage].loop[s->loop].parallel;
 }
 
+/* A task of its own: where the place is wrong for one, the plan is refused. */
+static void task(Plan *p) {
+    if (gen_below(p->g, p->careless ? 3 : 5) == 0) begin(p, "async"), gen_put(p->g, ")");
+}
+
 static bool place(Plan *p, int k) {
     Gen *g = p->g;
     const GenFunc *f = func_of(p, k);
@@ -348,6 +353,7 @@ static bool place(Plan *p, int k) {
     }
     if (path.n < 1 || kind < 4) {
         begin(p, "compute_root"), gen_put(g, ")");
+        task(p);
         return true;
     }
     int i = gen_below(g, 3) ? path.n - 1 - gen_below(g, path.n < 2 ? 1 : 2) : gen_below(g, path.n), store = gen_below(g, 2);
@@ -359,6 +365,7 @@ static bool place(Plan *p, int k) {
         else if (!at_once) begin(p, "store_root"), gen_put(g, ")");
     }
     put_site(p, "compute_at", &path.at[i]);
+    task(p);
     p->around[k] = path;
     p->around[k].n = i + 1;
     return true;

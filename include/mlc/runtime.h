@@ -107,6 +107,13 @@ typedef struct {
     /* Runs body(closure, i) for i in [0, n) in any order, on any threads; returns the first non-zero
      * result (the others may be skipped), 0 otherwise. */
     int (*par_for)(void *user, int (*body)(void *closure, int64_t i), void *closure, int64_t n);
+    /* Runs body(closure, i) for i in [0, n) all at once, since they wait for each other; returns when all have
+     * returned, with the first non-zero result, 0 otherwise.  Below 0: there are no threads, nothing was run. */
+    int (*fork_join)(void *user, int (*body)(void *closure, int64_t i), void *closure, int64_t n);
+    /* Returns once *counter, which only grows, is at least `least`.  wake comes after each change of a counter:
+     * whoever waits looks again.  Counters are read and changed by atomic operations. */
+    void (*wait)(void *user, const int64_t *counter, int64_t least);
+    void (*wake)(void *user, const int64_t *counter);
     /* Memory for intermediates: 64-byte aligned, NULL when out. */
     void *(*alloc)(void *user, size_t bytes);
     void (*release)(void *user, void *p);

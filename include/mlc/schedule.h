@@ -26,6 +26,7 @@ typedef enum {
     MLC_SERIAL, MLC_PARALLEL, MLC_VECTORIZE, MLC_UNROLL,
     MLC_COMPUTE_ROOT, MLC_COMPUTE_AT, MLC_COMPUTE_INLINE, MLC_STORE_ROOT, MLC_STORE_AT,
     MLC_REORDER_STORAGE, MLC_ALIGN_STORAGE,
+    MLC_ASYNC,
     MLC_BOUND, MLC_ESTIMATE, MLC_UNSCHEDULED,
     MLC_IN, MLC_CLONE_IN,
     MLC_DIRECTIVE_COUNT
@@ -80,6 +81,11 @@ typedef struct mlc_plan mlc_plan;
  * strides of the dimensions outside of it are multiples of n. */
 #define mlc_align_storage(v_, n_) mlc_size_of(MLC_ALIGN_STORAGE, v_, n_, MLC_HERE)
 
+/* async(): the Func is computed in a task of its own, at the same time as what follows; its consumers wait for the
+ * points that they read.  Where it is stored outside of the loop that it is computed in, its task runs ahead, as
+ * far as its memory goes.  Needs compute_root or compute_at; every iteration of the loops between the two places
+ * must touch new points (sliding windows do).  Code made ahead of time computes it in line. */
+#define mlc_async() mlc_place_of(MLC_ASYNC, MLC_HERE)
 /* bound(v, min, extent), estimate(v, min, extent): of a dimension. */
 #define mlc_bound(v_, min_, extent_) mlc_box_of(MLC_BOUND, v_, min_, extent_, MLC_HERE)
 #define mlc_estimate(v_, min_, extent_) mlc_box_of(MLC_ESTIMATE, v_, min_, extent_, MLC_HERE)

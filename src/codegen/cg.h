@@ -61,6 +61,7 @@ typedef struct {
     PtrMap promoted; /* element of a Storage -> Promoted: it lives in named variables */
     PtrMap externs;
     PtrMap element;  /* element of a Storage -> the Storage: tells elements from Syms among keys */
+    PtrMap channel;  /* Channel -> itself: tells channels from Syms among keys */
     PtrMap used;     /* params, buffer fields and buffers that the kernel reads at its top */
     Fn *fn;
     const Facts *facts;
@@ -139,9 +140,19 @@ void scalar_store(Gen *G, const Stmt *s);
 void scalar_leaf(Gen *G, const Stmt *s);
 void scalar_loop(Gen *G, const Stmt *s);
 void allocate(Gen *G, const Stmt *s);
+/* Writes a loop body, or the branches of a fork, as a function of its own; `var` is the number that it is called
+ * with, counted from closure.from. */
+Fn *begin_body(Gen *G);
+void end_body(Gen *G, Fn *f, const char *name, const Sym *var);
+/* Fills `c`, the closure of that function. */
+void fill_closure(Gen *G, Fn *f, const char *name, const char *from);
 void note(Gen *G, const Stmt *s, const char *why);
 const Facts *fact_loop(Gen *G, const Sym *var, const Node *min, const Node *extent);
 const Facts *fact_let(Gen *G, const Sym *var, const Node *value);
+
+/* ---- fork.c: tasks and their turns ---- */
+void fork_tasks(Gen *G, const Stmt *s);
+void take_turn(Gen *G, const Stmt *s);
 
 /* ---- call.c: what generated code asks of its caller: mlc's hooks, or the C library ahead of time ---- */
 const char *fail_text(Gen *G, ErrCode code, int number, const char *const arg[4]); /* an int expression */

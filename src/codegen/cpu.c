@@ -16,6 +16,9 @@ static const char call_layout[] =
     "typedef struct {\n"
     "    void *user;\n"
     "    int (*par_for)(void *user, int (*body)(void *closure, i64 i), void *closure, i64 n);\n"
+    "    int (*fork_join)(void *user, int (*body)(void *closure, i64 i), void *closure, i64 n);\n"
+    "    void (*wait)(void *user, const i64 *counter, i64 least);\n"
+    "    void (*wake)(void *user, const i64 *counter);\n"
     "    void *(*alloc)(void *user, unsigned long bytes);\n"
     "    void (*release)(void *user, void *p);\n"
     "    void (*print)(void *user, const char *label, int n, const int *type, const mlc_scalar *value);\n"
@@ -80,7 +83,7 @@ static void gen_init(Gen *G, const Program *p, const CgOptions *o, Arena *arena)
     sb_init(&G->functions, arena);
     sm_init(&G->have, arena);
     sm_init(&G->taken, arena);
-    PtrMap *maps[] = { &G->name, &G->promoted, &G->externs, &G->element, &G->used };
+    PtrMap *maps[] = { &G->name, &G->promoted, &G->externs, &G->element, &G->channel, &G->used };
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) pm_init(maps[i], arena);
     G->fn = ARENA_NEW(arena, Fn);
     *G->fn = (Fn){ .depth = 1 };

@@ -141,8 +141,14 @@ void scalar_loop(Gen *G, const Stmt *s) {
 
 /* ---- parallel loops ---- */
 
+/* Threads share what a channel passes on, so no pointer to it is the only one. */
+static const char *restricted(const Storage *s) {
+    return s->channel ? "" : "restrict ";
+}
+
 static const char *capture_type(Gen *G, const void *key) {
     const Storage *s = pm_get(&G->element, key);
+    if (pm_has(&G->channel, key)) return "i64 *";
     if (!s) return fmt(G, "%s ", ty_c(((const Sym *)key)->type));
     return fmt(G, "%s%s *", s->is_input ? "const " : "", ty_c(*(const mlc_type *)key));
 }
@@ -162,12 +168,34 @@ static void write_body(Gen *G, Fn *f, const char *name, const Sym *var) {
     for (int i = 0; i < f->captured.n; i++) {
         const void *key = f->captured.at[i];
         const char *n = pm_get(&f->has, key), *t = capture_type(G, key);
-        bool pointer = pm_has(&G->element, key);
-        sb_printf(out, "    %s%s%s = c->%s;\n", pointer ? "" : "const ", pointer ? fmt(G, "%srestrict ", t) : t, n, n);
+        const Storage *s = pm_get(&G->element, key);
+        sb_printf(out, "    %s%s%s%s = c->%s;\n", s ? "" : "const ", t, s ? restricted(s) : "", n, n);
     }
     sb_printf(out, "    const i64 %s = c->from + i;\n", name_of(G, var, var->name));
     if (f->fails) sb_puts(out, "    int status = 0;\n");
     sb_printf(out, "%s    return 0;\n}\n\n", f->out.at);
+}
+
+Fn *begin_body(Gen *G) {
+    Fn *f = ARENA_NEW(G->arena, Fn);
+    *f = (Fn){ .up = G->fn, .depth = 1 };
+    sb_init(&f->out, G->arena);
+    pm_init(&f->has, G->arena);
+    return G->fn = f;
+}
+
+void end_body(Gen *G, Fn *f, const char *name, const Sym *var) {
+    G->fn = f->up;
+    for (int i = 0; i < f->captured.n; i++) in_scope(G, f->captured.at[i]);
+    write_body(G, f, name, var);
+}
+
+void fill_closure(Gen *G, Fn *f, const char *name, const char *from) {
+    line(G, G->o->emit ? "struct %s_closure c = { %s };" : "struct %s_closure c = { call, %s };", name, from);
+    for (int i = 0; i < f->captured.n; i++) {
+        const char *n = in_scope(G, f->captured.at[i]);
+        line(G, "c.%s = %s;", n, n);
+    }
 }
 
 static void parallel_loop(Gen *G, const Stmt *s) {
@@ -176,21 +204,11 @@ static void parallel_loop(Gen *G, const Stmt *s) {
     env_init(G, &v, NULL);
     const char *min = value(G, &v, s->u.loop.min), *extent = value(G, &v, s->u.loop.extent);
     const char *name = fresh(G, fmt(G, "%s_body", name_of(G, var, var->name)));
-    Fn *f = ARENA_NEW(G->arena, Fn);
-    *f = (Fn){ .up = G->fn, .depth = 1 };
-    sb_init(&f->out, G->arena);
-    pm_init(&f->has, G->arena);
-    G->fn = f;
+    Fn *f = begin_body(G);
     loop_body(G, s);
-    G->fn = f->up;
-    for (int i = 0; i < f->captured.n; i++) in_scope(G, f->captured.at[i]);
-    write_body(G, f, name, var);
+    end_body(G, f, name, var);
     open_brace(G, "%s", "");
-    line(G, G->o->emit ? "struct %s_closure c = { %s };" : "struct %s_closure c = { call, %s };", name, min);
-    for (int i = 0; i < f->captured.n; i++) {
-        const char *n = in_scope(G, f->captured.at[i]);
-        line(G, "c.%s = %s;", n, n);
-    }
+    fill_closure(G, f, name, min);
     parallel_call(G, name, extent);
     open_brace(G, "if (failed)");
     fail_line(G, "failed");
@@ -251,7 +269,7 @@ static void heap_array(Gen *G, const Stmt *s, int e) {
     bool failed = G->fn->fails;
     const char *bytes = fresh(G, fmt(G, "%s_bytes", name));
     line(G, "const i64 %s = bytes_of(%s, sizeof(%s));", bytes, elements_name(G, t), type);
-    line(G, "%s *restrict %s = %s;", type, name, alloc_text(G, bytes));
+    line(G, "%s *%s%s = %s;", type, restricted(t), name, alloc_text(G, bytes));
     open_brace(G, "if (!%s)", name);
     const char *arg[4] = { bytes, "0", "0", "0" };
     fail_line(G, fail_text(G, ERR_OUT_OF_MEMORY, -1, arg));
@@ -398,5 +416,7 @@ void stmt(Gen *G, const Stmt *s) {
     case ST_ALLOC: allocate(G, s); break;
     case ST_PRODUCE: produce(G, s); break;
     case ST_CHECK: check(G, s); break;
+    case ST_FORK: fork_tasks(G, s); break;
+    case ST_TURN: take_turn(G, s); break;
     }
 }

@@ -109,6 +109,7 @@ static const char *obstacle(Gen *G, const Stmt *s) {
         why = obstacle(G, s->u.cond.yes);
         return why ? why : obstacle(G, s->u.cond.no);
     case ST_ALLOC: return "an allocation inside";
+    case ST_FORK: case ST_TURN: return "a task inside";
     case ST_PRODUCE: return obstacle(G, s->u.produce.body);
     case ST_CHECK: return lanes_of(G, s->u.check.cond).varies ? "a check inside" : NULL;
     default: return NULL;
@@ -403,6 +404,7 @@ void vector_stmt(Gen *G, const Stmt *s) {
         if (v->mask || lanes_of(G, s->u.eval.value).varies) lane_loop(G, s);
         else scalar_leaf(G, s);
         break;
+    case ST_FORK: case ST_TURN: BUG(G->arena->fault, "a task inside of lanes");
     case ST_ALLOC: allocate(G, s); break; /* an array of lanes: others are obstacles */
     case ST_PRODUCE: stmt(G, s->u.produce.body); break;
     case ST_CHECK: /* no lane differs */

@@ -68,4 +68,5 @@ void low_allocate(Build *b, FuncNest *fn) {
         t->memory = STORE_STACK;
     }
     fn->storage = t;
+    if (fn->sched->async) low_async_ahead(b, fn);
 }

@@ -60,7 +60,10 @@ static Stmt *emit_scope(Build *b, Scope *s) {
     for (int i = 0; i < s->item.n; i++) {
         const Item *item = &s->item.at[i];
         if (item->computed) {
-            Stmt *both[2] = { emit_func(b, item->fn), body };
+            Stmt *made = emit_func(b, item->fn);
+            Channel *c = item->fn->storage->channel;
+            if (c) made = st_turn(a, c, -1, item->fn->ahead, made);
+            Stmt *both[2] = { made, body };
             body = st_block(a, 2, both);
         }
         if (item->stored && body) body = st_alloc(a, item->fn->storage, body);

@@ -321,6 +321,7 @@ void low_inject(Build *b, FuncSched *fs) {
     pm_put(&b->nest, f, fn);
     fn->compute = fn->store = b->root;
     if (!fn->storage) find_place(b, fn, uses);
+    low_async_place(b, fn);
     for (int i = 0; i < fs->stage.n; i++) VEC_PUSH(b->arena, &fn->stage, new_stage(b, fn, i));
     find_box(b, fn);
     fn->wanted = low_wanted(b, fn, uses);

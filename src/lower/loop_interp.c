@@ -10,7 +10,7 @@
 
 /* ---- lanes ---- */
 
-static Lane *take_lane(Run *r, const Lane *from) {
+Lane *run_take_lane(Run *r, const Lane *from) {
     Lane *l = r->free_lanes;
     if (l) {
         r->free_lanes = l->next;
@@ -26,6 +26,11 @@ static Lane *take_lane(Run *r, const Lane *from) {
     }
     if (from && r->n_memories) memcpy(l->memory, from->memory, sizeof *l->memory * (size_t)r->n_memories);
     return l;
+}
+
+void run_give_lane(Run *r, Lane *l) {
+    l->next = r->free_lanes;
+    r->free_lanes = l;
 }
 
 static Lanes *take_set(Run *r) {
@@ -56,27 +61,19 @@ static void exec_vector(Run *r, const Stmt *s, const Lanes *L) {
     for (int i = 0; i < L->n; i++) {
         int64_t min, n = loop_extent(r, L->at[i], s, &min);
         for (int64_t k = 0; k < n; k++) {
-            Lane *l = take_lane(r, L->at[i]);
+            Lane *l = run_take_lane(r, L->at[i]);
             l->var[var].i = min + k;
             l->state[var] = DEFINED;
             VEC_PUSH(r->arena, set, l);
         }
     }
     if (set->n) exec(r, s->u.loop.body, set);
-    for (int i = 0; i < set->n; i++) {
-        set->at[i]->next = r->free_lanes;
-        r->free_lanes = set->at[i];
-    }
+    for (int i = 0; i < set->n; i++) run_give_lane(r, set->at[i]);
     give_set(r, set);
 }
 
-/* The k-th iteration to run, of n, in an order that the seed chooses: a walk by a step coprime to n. */
-struct order {
-    int64_t n, step, at;
-};
-
-static struct order choose_order(Run *r, int64_t n) {
-    struct order o = { n, 1, 0 };
+struct RunOrder run_order(Run *r, int64_t n) {
+    struct RunOrder o = { n, 1, 0 };
     if (n <= 1) return o;
     uint64_t a = run_random(&r->seed), b;
     o.at = (int64_t)(run_random(&r->seed) % (uint64_t)n);
@@ -92,15 +89,19 @@ static struct order choose_order(Run *r, int64_t n) {
     }
 }
 
+void run_next(struct RunOrder *o) {
+    if (o->n > 0) o->at = (int64_t)(((uint64_t)o->at + (uint64_t)o->step) % (uint64_t)o->n);
+}
+
 static void exec_parallel(Run *r, const Stmt *s, const Lanes *L) {
     int var = run_number(r, s->u.loop.var);
     int64_t min, n = loop_extent(r, L->at[0], s, &min);
-    struct order o = choose_order(r, n);
+    struct RunOrder o = run_order(r, n);
     for (int64_t k = 0; k < n; k++) {
         L->at[0]->var[var].i = min + o.at;
         L->at[0]->state[var] = DEFINED;
         exec(r, s->u.loop.body, L);
-        o.at = (int64_t)(((uint64_t)o.at + (uint64_t)o.step) % (uint64_t)n);
+        run_next(&o);
     }
 }
 
@@ -143,13 +144,15 @@ static void exec_loop(Run *r, const Stmt *s, const Lanes *L) {
 
 /* ---- scopes ---- */
 
-static void exec_let(Run *r, const Stmt *s, const Lanes *L) {
+void run_let(Run *r, const Stmt *s, Lane *l) {
     int var = run_number(r, s->u.let.var);
-    for (int i = 0; i < L->n; i++) {
-        State state;
-        L->at[i]->var[var] = run_eval(r, L->at[i], s->u.let.value, &state);
-        L->at[i]->state[var] = (uint8_t)state;
-    }
+    State state;
+    l->var[var] = run_eval(r, l, s->u.let.value, &state);
+    l->state[var] = (uint8_t)state;
+}
+
+static void exec_let(Run *r, const Stmt *s, const Lanes *L) {
+    for (int i = 0; i < L->n; i++) run_let(r, s, L->at[i]);
     exec(r, s->u.let.body, L);
 }
 
@@ -167,21 +170,25 @@ static void exec_if(Run *r, const Stmt *s, const Lanes *L) {
     give_set(r, no);
 }
 
-static void exec_alloc(Run *r, const Stmt *s, const Lanes *L) {
-    const Storage *t = s->u.alloc.storage;
+void run_enter_alloc(Run *r, const Storage *t, Lane *l) {
     int by_func = run_number(r, t->func), by_storage = run_number(r, t);
-    for (int i = 0; i < L->n; i++) {
-        Memory *m = run_allocate(r, L->at[i], t);
-        m->outer = L->at[i]->memory[by_func];
-        L->at[i]->memory[by_func] = L->at[i]->memory[by_storage] = m;
-    }
+    Memory *m = run_allocate(r, l, t);
+    m->outer = l->memory[by_func];
+    l->memory[by_func] = l->memory[by_storage] = m;
+}
+
+void run_leave_alloc(Run *r, const Storage *t, Lane *l) {
+    int by_func = run_number(r, t->func), by_storage = run_number(r, t);
+    Memory *m = l->memory[by_storage];
+    l->memory[by_storage] = NULL;
+    l->memory[by_func] = m->outer;
+    run_release(r, m);
+}
+
+static void exec_alloc(Run *r, const Stmt *s, const Lanes *L) {
+    for (int i = 0; i < L->n; i++) run_enter_alloc(r, s->u.alloc.storage, L->at[i]);
     exec(r, s->u.alloc.body, L);
-    for (int i = 0; i < L->n; i++) {
-        Memory *m = L->at[i]->memory[by_storage];
-        L->at[i]->memory[by_storage] = NULL;
-        L->at[i]->memory[by_func] = m->outer;
-        run_release(r, m);
-    }
+    for (int i = 0; i < L->n; i++) run_leave_alloc(r, s->u.alloc.storage, L->at[i]);
 }
 
 static void exec_produce(Run *r, const Stmt *s, const Lanes *L) {
@@ -297,7 +304,19 @@ static void exec(Run *r, const Stmt *s, const Lanes *L) {
     case ST_EVAL:
         for (int i = 0; i < L->n; i++) run_eval(r, L->at[i], s->u.eval.value, &state);
         break;
+    case ST_TURN: /* in line: the pass that splits tasks off has not run */
+        if (s->u.turn.body) exec(r, s->u.turn.body, L);
+        break;
+    case ST_FORK:
+        CHECK(r->fault, L->n == 1);
+        run_fork(r, s, L->at[0]);
+        break;
     }
+}
+
+void run_in_lane(Run *r, const Stmt *s, Lane *l) {
+    Lanes one = { .at = &l, .n = 1 };
+    exec(r, s, &one);
 }
 
 /* ---- entry ---- */
@@ -311,7 +330,7 @@ void low_interpret_counted(Arena *arena, const Program *p, struct mlc_buffer *co
     pm_init(&r.stage, arena);
     pm_init(&r.pool, arena);
     run_names(&r);
-    Lane *one = take_lane(&r, NULL);
+    Lane *one = run_take_lane(&r, NULL);
     Lanes all = { .at = &one, .n = 1 };
     run_bind(&r, one);
     if (p->body) exec(&r, p->body, &all);

@@ -2,7 +2,7 @@
  *
  * This is how lowering is tested without a code generator: memory starts as garbage that is tracked,
  * indices are checked against the storage, folded storage remembers which point it holds, parallel
- * loops run in an order that `seed` chooses, and a vector loop runs each leaf statement for all lanes
+ * loops and the turns of tasks run in an order that `seed` chooses, and a vector loop runs each leaf statement for all lanes
  * before the next. */
 #ifndef LOOP_INTERP_H
 #define LOOP_INTERP_H

@@ -68,6 +68,23 @@ typedef struct {
     Lanes *free_sets;
 } Run;
 
+/* loop_interp.c */
+Lane *run_take_lane(Run *r, const Lane *from);
+void run_give_lane(Run *r, Lane *l);
+void run_in_lane(Run *r, const Stmt *s, Lane *l);
+void run_let(Run *r, const Stmt *s, Lane *l);
+void run_enter_alloc(Run *r, const Storage *t, Lane *l);
+void run_leave_alloc(Run *r, const Storage *t, Lane *l);
+/* An order of n iterations that the seed chooses, a walk by a step coprime to n: `at` is the next one. */
+struct RunOrder {
+    int64_t n, step, at;
+};
+struct RunOrder run_order(Run *r, int64_t n);
+void run_next(struct RunOrder *o);
+
+/* loop_interp_tasks.c */
+void run_fork(Run *r, const Stmt *s, const Lane *lane);
+
 /* loop_interp_eval.c */
 int run_number(Run *r, const void *what); /* of a Sym, Func or Storage that run_names has met */
 void run_names(Run *r);                   /* numbers everything that the program names */

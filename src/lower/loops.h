@@ -15,6 +15,15 @@
 
 #include "schedule/schedule.h"
 
+/* How the task of an asynchronous Func and those that read the Func take turns.  The task counts the turns that
+ * it has finished, each reader those that it has: the n-th turn of a reader waits for the n-th of the task, and
+ * one of the task for the readers' turns that must not fall behind (Stmt.turn.ahead). */
+typedef struct Channel {
+    Func *func;
+    int readers;
+    const PlanLine *line;
+} Channel;
+
 /* Memory of one Func in this program: an input, an output, or an internal allocation. */
 typedef enum { STORE_HEAP, STORE_STACK, STORE_REGISTER } MemoryKind;
 typedef struct Storage {
@@ -32,11 +41,12 @@ typedef struct Storage {
     int64_t align[MAX_RANK];      /* internal: each dimension is padded to a multiple of that many elements */
     MemoryKind memory;
     int64_t const_elems;          /* elements when the size is a constant, else 0 */
+    Channel *channel;             /* of an asynchronous Func: threads share this memory; else NULL */
     const PlanLine *line;         /* why it is where it is */
 } Storage;
 
 typedef struct Stmt Stmt;
-typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL } StmtKind;
+typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK } StmtKind;
 
 struct Stmt {
     StmtKind kind;
@@ -54,6 +64,11 @@ struct Stmt {
         /* Unless cond holds the call ends with error `code`, whose format takes the texts that are not NULL
          * (%s), then the values of `arg` (%lld). */
         struct { const Node *cond; ErrCode code; const char *text[2]; int n; const Node *arg[4]; } check;
+        /* The turn of the task (reader -1) or of a reader.  Before its own the task lets readers fall behind by less
+         * than `ahead` turns, NULL: by any number.  body may be NULL: a turn counts whatever is left of it. */
+        struct { Channel *channel; int reader; const Node *ahead; Stmt *body; } turn;
+        /* Both at once; over when both are.  Either may be NULL: its loops have no iterations. */
+        struct { Channel *channel; Stmt *task, *rest; } fork;
         struct { const Node *value; } eval; /* for print and require alone */
     } u;
 };
@@ -84,6 +99,8 @@ Stmt *st_let(Arena *a, const Sym *var, const Node *value, Stmt *body);
 Stmt *st_if(Arena *a, const Node *cond, Stmt *yes, Stmt *no);
 Stmt *st_store(Arena *a, Func *f, int rank, const Node *const *coord, int n, const Node *const *value);
 Stmt *st_alloc(Arena *a, Storage *s, Stmt *body);
+Stmt *st_turn(Arena *a, Channel *c, int reader, const Node *ahead, Stmt *body);
+Stmt *st_fork(Arena *a, Channel *c, Stmt *task, Stmt *rest);
 Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body);
 
 /* How many indices of dimension d of an internal memory there is room for, and padding with it. */

@@ -7,6 +7,7 @@
 enum { NEST = 1, POINTS = 2, SIMPLE = 4, PARTED = 8, UNROLLED = 16, FLAT = 32 };
 
 static void pass_build(Program *p, const LowerOptions *o) { low_build(p, o); }
+static void pass_fork(Program *p, const LowerOptions *o) { low_fork(p, o); }
 static void pass_access_checks(Program *p, const LowerOptions *o) { low_access_checks(p, o); }
 static void pass_settle(Program *p, const LowerOptions *o) { low_settle(p, o); }
 static void pass_settle_parts(Program *p, const LowerOptions *o) { low_settle(p, o); }

@@ -84,6 +84,8 @@ struct FuncNest {
     Interval wide[MAX_RANK]; /* ... before sliding, where the store scope is outside of the compute scope */
     Interval full[MAX_RANK]; /* wide, with every name bound between the two scopes put in place */
     const Scope *slid[MAX_RANK]; /* the loop that the dimension slides along, or NULL */
+    int64_t depth;           /* async and folded: the memory holds the windows of so many turns */
+    const Node *ahead;       /* async: by how many turns readers may fall behind, NULL: any number */
     int64_t most[MAX_RANK]; /* a constant that bounds the box's length, or 0 */
     Interval computed[MAX_RANK]; /* the box with rounded tails */
     const Node *wanted;      /* at root: does any of its readers run?  Elsewhere true */
@@ -144,7 +146,13 @@ bool low_encloses(const Scope *outer, const Scope *inner);
 /* sliding.c: of a Func stored outside of where it is computed, compute only what is new. */
 bool low_slide(Build *b, FuncNest *fn);
 /* folding.c: the size of the circular buffer that dimension d needs, 0: none. */
-int64_t low_fold(Build *b, const FuncNest *fn, int d);
+int64_t low_fold(Build *b, FuncNest *fn, int d);
+
+/* async.c: may an asynchronous Func be where it is placed, and how far may it run ahead? */
+void low_async_place(Build *b, const FuncNest *fn);
+void low_async_ahead(Build *b, FuncNest *fn);
+/* The loop between memory and computation that turns follow one another in, NULL: there is one turn. */
+const Scope *low_turns(const FuncNest *fn);
 
 /* alloc_bounds.c: the memory of a Func that is placed. */
 void low_allocate(Build *b, FuncNest *fn);

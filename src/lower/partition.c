@@ -194,6 +194,8 @@ static bool is_long(const Stmt *s) {
     case ST_IF: return is_long(s->u.cond.yes) || is_long(s->u.cond.no);
     case ST_ALLOC: return is_long(s->u.alloc.body);
     case ST_PRODUCE: return is_long(s->u.produce.body);
+    case ST_TURN: return is_long(s->u.turn.body);
+    case ST_FORK: return is_long(s->u.fork.task) || is_long(s->u.fork.rest);
     default: return false;
     }
 }
@@ -259,6 +261,10 @@ static int loop_depth(const Stmt *s) {
         return (d = loop_depth(s->u.cond.no)) > most ? d : most;
     case ST_ALLOC: return loop_depth(s->u.alloc.body);
     case ST_PRODUCE: return loop_depth(s->u.produce.body);
+    case ST_TURN: return loop_depth(s->u.turn.body);
+    case ST_FORK:
+        most = loop_depth(s->u.fork.task);
+        return (d = loop_depth(s->u.fork.rest)) > most ? d : most;
     default: return 0;
     }
 }

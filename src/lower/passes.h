@@ -10,6 +10,7 @@ Stmt *low_simplify(Arena *a, Interner *I, Stmt *s, bool unroll); /* simplify_pas
 int low_index_bits(const Program *p);                /* index_size.c, after build */
 
 void low_build(Program *p, const LowerOptions *o);   /* build.c */
+void low_fork(Program *p, const LowerOptions *o);     /* fork.c */
 void low_access_checks(Program *p, const LowerOptions *o); /* access_checks.c */
 void low_settle(Program *p, const LowerOptions *o);  /* settle.c */
 /* unroll.c: iterations to write out, and whether a vector loop's extent will do: errors at the loop's directive. */

@@ -108,6 +108,25 @@ static void print_if(StrBuf *out, const Stmt *s, int depth) {
     print_body(out, s->u.cond.no, depth + 1);
 }
 
+/* The task gives turns, readers take them. */
+static void print_turn(StrBuf *out, const Stmt *s) {
+    sb_printf(out, "%s %s", s->u.turn.reader < 0 ? "give" : "take", s->u.turn.channel->func->name);
+    if (s->u.turn.reader > 0) sb_printf(out, " as reader %d", s->u.turn.reader);
+    if (!s->u.turn.ahead) return;
+    sb_puts(out, " ahead by less than ");
+    ir_print(out, s->u.turn.ahead);
+}
+
+static void print_fork(StrBuf *out, const Stmt *s, int depth) {
+    sb_printf(out, "fork %s", s->u.fork.channel->func->name);
+    print_line(out, s->line);
+    sb_puts(out, "\n");
+    print_body(out, s->u.fork.task, depth + 1);
+    indent(out, depth);
+    sb_puts(out, "and\n");
+    print_body(out, s->u.fork.rest, depth + 1);
+}
+
 static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
     if (s->kind == ST_BLOCK) {
         for (int i = 0; i < s->u.block.n; i++) print_body(out, s->u.block.at[i], depth);
@@ -137,6 +156,12 @@ static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
         body = s->u.produce.body;
         deeper = 1;
         break;
+    case ST_TURN:
+        print_turn(out, s);
+        body = s->u.turn.body;
+        deeper = 1;
+        break;
+    case ST_FORK: print_fork(out, s, depth); return;
     case ST_IF: print_if(out, s, depth); return;
     case ST_STORE: print_store(out, s); break;
     case ST_CHECK: print_check(out, s); break;

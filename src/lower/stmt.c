@@ -104,6 +104,24 @@ const Node *st_padded(Interner *I, const Storage *t, int d) {
     return ir_mul(I, ir_make2(I, OP_DIV, ir_add(I, n, ir_idx(I, t->align[d] - 1)), by), by);
 }
 
+Stmt *st_turn(Arena *a, Channel *c, int reader, const Node *ahead, Stmt *body) {
+    Stmt *s = make(a, ST_TURN);
+    s->u.turn.channel = c;
+    s->u.turn.reader = reader;
+    s->u.turn.ahead = ahead;
+    s->u.turn.body = body;
+    return s;
+}
+
+Stmt *st_fork(Arena *a, Channel *c, Stmt *task, Stmt *rest) {
+    Stmt *s = make(a, ST_FORK);
+    s->u.fork.channel = c;
+    s->u.fork.task = task;
+    s->u.fork.rest = rest;
+    s->line = c->line;
+    return s;
+}
+
 /* ---- rebuilding ---- */
 
 static const Node *map_expr(StmtMap *m, const Node *e) {
@@ -221,6 +239,21 @@ static Stmt *map_eval(StmtMap *m, Stmt *s) {
     return copy;
 }
 
+/* Turns are counted on both sides: one stays where its body vanished. */
+static Stmt *map_turn(StmtMap *m, Stmt *s) {
+    const Node *ahead = map_expr(m, s->u.turn.ahead);
+    Stmt *body = st_map(m, s->u.turn.body);
+    if (ahead == s->u.turn.ahead && body == s->u.turn.body) return s;
+    return st_turn(m->arena, s->u.turn.channel, s->u.turn.reader, ahead, body);
+}
+
+/* Loops without iterations vanish on both sides. */
+static Stmt *map_fork(StmtMap *m, Stmt *s) {
+    Stmt *task = st_map(m, s->u.fork.task), *rest = st_map(m, s->u.fork.rest);
+    if (!task && !rest) return NULL;
+    return task == s->u.fork.task && rest == s->u.fork.rest ? s : st_fork(m->arena, s->u.fork.channel, task, rest);
+}
+
 Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     switch (s->kind) {
     case ST_BLOCK: return map_block(m, s);
@@ -232,6 +265,8 @@ Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     case ST_PRODUCE: return map_produce(m, s);
     case ST_CHECK: return map_check(m, s);
     case ST_EVAL: return map_eval(m, s);
+    case ST_TURN: return map_turn(m, s);
+    case ST_FORK: return map_fork(m, s);
     }
     return s;
 }

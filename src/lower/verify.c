@@ -9,6 +9,7 @@ typedef struct {
     PtrMap bound;   /* Sym -> number of enclosing statements that bind it */
     PtrMap stored;  /* Func -> number of enclosing allocations, and external buffers */
     PtrMap memory;  /* Storage, the same */
+    PtrMap forked;  /* Channel, the same: forks */
 } Verify;
 
 static _Noreturn void broken(Verify *v, const char *what, const char *name) {
@@ -83,6 +84,21 @@ static void check_alloc(Verify *v, const Stmt *s) {
     add(&v->memory, t, -1);
 }
 
+/* Before the pass that splits tasks off, turns stand in line. */
+static void check_turn(Verify *v, const Stmt *s) {
+    if (s->u.turn.ahead) check_index(v, s->u.turn.ahead);
+    if (s->u.turn.channel->readers && !pm_get(&v->forked, s->u.turn.channel))
+        broken(v, "a turn outside of its fork:", s->u.turn.channel->func->name);
+    if (s->u.turn.body) check_stmt(v, s->u.turn.body);
+}
+
+static void check_fork(Verify *v, const Stmt *s) {
+    add(&v->forked, s->u.fork.channel, 1);
+    if (s->u.fork.task) check_stmt(v, s->u.fork.task);
+    if (s->u.fork.rest) check_stmt(v, s->u.fork.rest);
+    add(&v->forked, s->u.fork.channel, -1);
+}
+
 static void check_stmt(Verify *v, const Stmt *s) {
     if (!s) broken(v, "missing statement", "");
     switch (s->kind) {
@@ -112,6 +128,8 @@ static void check_stmt(Verify *v, const Stmt *s) {
         check_expr(v, s->u.check.cond);
         for (int i = 0; i < s->u.check.n; i++) check_index(v, s->u.check.arg[i]);
         break;
+    case ST_TURN: check_turn(v, s); break;
+    case ST_FORK: check_fork(v, s); break;
     case ST_EVAL: check_expr(v, s->u.eval.value); break;
     }
 }
@@ -122,6 +140,7 @@ void st_verify(Program *p, const char *after_pass) {
     pm_init(&v.bound, &v.scratch);
     pm_init(&v.stored, &v.scratch);
     pm_init(&v.memory, &v.scratch);
+    pm_init(&v.forked, &v.scratch);
     for (int i = 0; i < p->external.n; i++) {
         add(&v.stored, p->external.at[i]->func, 1);
         add(&v.memory, p->external.at[i], 1);

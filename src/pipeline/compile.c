@@ -71,7 +71,7 @@ static void observe(void *user, const char *pass, double ms, const Program *p) {
 
 static LowerOptions lower_options(Compile *c, bool dense) {
     if (c->timed) sb_printf(&c->passes, "  lower %s\n", dense ? "dense" : "general");
-    return (LowerOptions){ .name = c->output[0]->name, .dense = dense, .check = c->options.check, .observe = observe,
+    return (LowerOptions){ .name = c->output[0]->name, .dense = dense, .check = c->options.check, .in_line = c->in_line, .observe = observe,
                            .observe_user = c };
 }
 

@@ -46,6 +46,7 @@ static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, cons
     code_compiler(&c->arena, &c->options, &is_gcc);
     CgOptions cg = { .isa = c->options.isa, .is_gcc = is_gcc, .emit = true, .openmp = e->openmp,
                      .symbol = e->name ? e->name : identifier(&c->arena, c->output[0]->name) };
+    c->in_line = true; /* neither plain C nor OpenMP promises that two tasks run at once */
     pl_resolve(c);
     Program *p = pl_lower(c, false);
     sb_init(&code, &c->arena);

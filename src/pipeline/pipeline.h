@@ -151,6 +151,7 @@ typedef struct {
     Options options;
     Schedule *schedule; /* by pl_resolve */
     char key[33];
+    bool in_line;       /* asynchronous Funcs without tasks */
     mlc_times times;
     double begun;
     bool timed;         /* MLC_TIME */

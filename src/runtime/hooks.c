@@ -42,6 +42,18 @@ static int hook_par_for(void *user, int (*body)(void *closure, int64_t i), void 
     return pool_par_for(u->rt->pool, u->threads, body, closure, n);
 }
 
+static int hook_fork_join(void *user, int (*body)(void *closure, int64_t i), void *closure, int64_t n) {
+    return pool_fork_join(((HookUser *)user)->rt->pool, body, closure, n);
+}
+
+static void hook_wait(void *user, const int64_t *counter, int64_t least) {
+    pool_wait(((HookUser *)user)->rt->pool, counter, least);
+}
+
+static void hook_wake(void *user, const int64_t *counter) {
+    pool_wake(((HookUser *)user)->rt->pool, counter);
+}
+
 static void *hook_alloc(void *user, size_t bytes) {
     return heap_alloc(((HookUser *)user)->rt->heap, bytes);
 }
@@ -81,6 +93,7 @@ static void hook_print(void *user, const char *label, int n, const mlc_type *typ
 }
 
 void rt_hooks(mlc_hooks *hooks, HookUser *user) {
-    *hooks = (mlc_hooks){ .user = user, .par_for = hook_par_for, .alloc = hook_alloc, .release = hook_release,
+    *hooks = (mlc_hooks){ .user = user, .par_for = hook_par_for, .fork_join = hook_fork_join,
+                          .wait = hook_wait, .wake = hook_wake, .alloc = hook_alloc, .release = hook_release,
                           .print = hook_print };
 }

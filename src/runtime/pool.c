@@ -44,6 +44,7 @@ typedef struct {
     int started, asleep;
     bool quit;
     pid_t pid;
+    Forks *forks;
     void *parent;        /* after fork: the crew of the parent process, whose memory is ours to free */
     pthread_t thread[MAX_THREADS];
 } Crew;
@@ -53,7 +54,7 @@ struct Pool {
     _Atomic(Crew *) crew;
 };
 
-static void relax(void) {
+void rt_relax(void) {
 #if defined __x86_64__ || defined __i386__
     __builtin_ia32_pause();
 #endif
@@ -63,6 +64,11 @@ static Crew *crew_new(const Pool *p) {
     Crew *c = p->hook.resize(p->hook.user, NULL, sizeof *c);
     if (!c) return NULL;
     memset(c, 0, sizeof *c);
+    c->forks = forks_new(&p->hook);
+    if (!c->forks) {
+        p->hook.resize(p->hook.user, c, 0);
+        return NULL;
+    }
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->wake, NULL);
     pthread_cond_init(&c->done, NULL);
@@ -73,6 +79,7 @@ static Crew *crew_new(const Pool *p) {
 static void crew_free(const Pool *p, Crew *c) {
     if (!c) return;
     crew_free(p, c->parent);
+    forks_free(c->forks, c->pid == getpid());
     if (c->pid == getpid()) { /* in a forked child the threads do not exist and the lock may be stuck */
         pthread_mutex_lock(&c->lock);
         c->quit = true;
@@ -161,7 +168,7 @@ static void *thread_main(void *arg) {
         unsigned seen = atomic_load_explicit(&c->news, memory_order_relaxed);
         if (c->quit) break;
         pthread_mutex_unlock(&c->lock);
-        for (int i = 0; i < SPINS && atomic_load_explicit(&c->news, memory_order_acquire) == seen; i++) relax();
+        for (int i = 0; i < SPINS && atomic_load_explicit(&c->news, memory_order_acquire) == seen; i++) rt_relax();
         pthread_mutex_lock(&c->lock);
         c->asleep++;
         while (!c->quit && !open_job(c)) pthread_cond_wait(&c->wake, &c->lock);
@@ -171,17 +178,18 @@ static void *thread_main(void *arg) {
     return NULL;
 }
 
-/* Starts threads up to `want` helpers; under the lock.  Fewer than wanted is not an error: the caller works. */
-static void start(Crew *c, int want) {
-    if (c->started >= want) return;
+bool rt_thread(pthread_t *id, void *(*main)(void *arg), void *arg) {
     sigset_t all, old;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the host's business */
-    while (c->started < want && c->started < MAX_THREADS) {
-        if (pthread_create(&c->thread[c->started], NULL, thread_main, c)) break;
-        c->started++;
-    }
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool good = pthread_create(id, NULL, main, arg) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return good;
+}
+
+/* Starts threads up to `want` helpers; under the lock.  Fewer than wanted is not an error: the caller works. */
+static void start(Crew *c, int want) {
+    while (c->started < want && c->started < MAX_THREADS && rt_thread(&c->thread[c->started], thread_main, c)) c->started++;
 }
 
 static int alone(int (*body)(void *closure, int64_t i), void *closure, int64_t n) {
@@ -211,7 +219,7 @@ int pool_par_for(Pool *p, int threads, int (*body)(void *closure, int64_t i), vo
     }
     pthread_mutex_unlock(&c->lock);
     work_on(&j);
-    for (int i = 0; i < SPINS && atomic_load_explicit(&j.inside, memory_order_acquire); i++) relax();
+    for (int i = 0; i < SPINS && atomic_load_explicit(&j.inside, memory_order_acquire); i++) rt_relax();
     pthread_mutex_lock(&c->lock);
     Job **at = &c->jobs;
     while (*at != &j) at = &(*at)->below;
@@ -219,6 +227,23 @@ int pool_par_for(Pool *p, int threads, int (*body)(void *closure, int64_t i), vo
     while (atomic_load_explicit(&j.inside, memory_order_acquire)) pthread_cond_wait(&c->done, &c->lock);
     pthread_mutex_unlock(&c->lock);
     return atomic_load(&j.result);
+}
+
+int pool_fork_join(Pool *p, int (*body)(void *closure, int64_t i), void *closure, int64_t n) {
+    Crew *c = crew_of(p);
+    return c ? forks_run(c->forks, body, closure, n) : -1;
+}
+
+static Forks *forks_of(Pool *p) {
+    return atomic_load_explicit(&p->crew, memory_order_acquire)->forks;
+}
+
+void pool_wait(Pool *p, const int64_t *counter, int64_t least) {
+    forks_wait(forks_of(p), counter, least);
+}
+
+void pool_wake(Pool *p, const int64_t *counter) {
+    forks_wake(forks_of(p), counter);
 }
 
 int rt_default_threads(void) {

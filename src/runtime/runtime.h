@@ -8,6 +8,8 @@
 #include "base/base.h"
 #include <mlc/runtime.h>
 
+#include <pthread.h>
+
 /* First member of whatever a buffer owns. */
 typedef struct BufferOwner {
     void (*drop)(struct BufferOwner *owner);
@@ -35,6 +37,23 @@ typedef struct Pool Pool;
 Pool *pool_new(const mlc_allocator *hook);
 void pool_free(Pool *p);
 int pool_par_for(Pool *p, int threads, int (*body)(void *closure, int64_t i), void *closure, int64_t n);
+
+int pool_fork_join(Pool *p, int (*body)(void *closure, int64_t i), void *closure, int64_t n);
+/* Within a fork_join of the pool. */
+void pool_wait(Pool *p, const int64_t *counter, int64_t least);
+void pool_wake(Pool *p, const int64_t *counter);
+/* A thread without signals, which are the host's business; false: the system gives none. */
+bool rt_thread(pthread_t *id, void *(*main)(void *arg), void *arg);
+void rt_relax(void); /* inside a spin */
+
+/* ---- branches that wait for each other, in one process (fork.c) ---- */
+typedef struct Forks Forks;
+Forks *forks_new(const mlc_allocator *hook);
+/* `ours`: its threads are of this process, no child made by fork; they end. */
+void forks_free(Forks *f, bool ours);
+int forks_run(Forks *f, int (*body)(void *closure, int64_t i), void *closure, int64_t n); /* below 0: no threads */
+void forks_wait(Forks *f, const int64_t *counter, int64_t least);
+void forks_wake(Forks *f, const int64_t *counter);
 
 /* ---- kept memory (heap.c) ---- */
 typedef struct Heap Heap;

@@ -74,6 +74,12 @@ static void apply_bound(Resolve *r, FuncSched *fs, const PlanLine *line) {
     fs->bound[d].line = line;
 }
 
+static void apply_async(Resolve *r, FuncSched *fs, const PlanLine *line) {
+    Place place = sch_place(r->arena, line);
+    if (sch_is_output(r->s, fs->func)) fault_raise(r->fault, ERR_ASYNC_OUTPUT, &place, fs->func->name);
+    fs->async = line;
+}
+
 static void apply_line(Resolve *r, const PlanLine *line) {
     Place place = sch_place(r->arena, line);
     if (line->func->is_input) fault_raise(r->fault, ERR_SCHEDULE_INPUT, &place, line->func->name);
@@ -89,6 +95,7 @@ static void apply_line(Resolve *r, const PlanLine *line) {
     case MLC_COMPUTE_ROOT: case MLC_COMPUTE_AT: case MLC_COMPUTE_INLINE: case MLC_STORE_ROOT: case MLC_STORE_AT:
         apply_placement(r, fs, line);
         break;
+    case MLC_ASYNC: apply_async(r, fs, line); break;
     case MLC_BOUND: apply_bound(r, fs, line); break;
     case MLC_ESTIMATE: break; /* for tuners alone */
     case MLC_UNSCHEDULED: fs->stage.at[line->stage].touched = true; break;
@@ -120,6 +127,10 @@ static void fill_defaults(Resolve *r, FuncSched *fs) {
     if (fs->store.line && (!placed || fs->compute.kind == AT_INLINE)) {
         Place place = sch_place(r->arena, fs->store.line);
         fault_raise(r->fault, ERR_STORE_WITHOUT_COMPUTE, &place, f->name);
+    }
+    if (fs->async && (!placed || fs->compute.kind == AT_INLINE)) {
+        Place place = sch_place(r->arena, fs->async);
+        fault_raise(r->fault, ERR_ASYNC_INLINE, &place, f->name);
     }
     if (!fs->store.line) fs->store = fs->compute;
     const PlanLine *line = fs->compute.kind == AT_INLINE ? first_loop_line(r->s->plan, f) : NULL;

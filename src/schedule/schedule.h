@@ -105,6 +105,7 @@ typedef struct {
     Func *func;
     Level compute, store; /* store defaults to compute */
     StorageSched storage;
+    const PlanLine *async; /* computed in a task of its own, NULL: in line */
     struct {
         bool has;
         const Node *min, *extent;

@@ -143,7 +143,7 @@ static int run(Rig *r, Stmt *body, CpuIsa isa, const char *cc, Host *h, int64_t 
         void *handle = jit_load(&r->arena, &j, source.at, false, &times);
         int (*fn)(mlc_call *);
         *(void **)&fn = jit_symbol(handle, "rig");
-        mlc_hooks hooks = { h, par_for, host_alloc, host_release, host_print };
+        mlc_hooks hooks = { .user = h, .par_for = par_for, .alloc = host_alloc, .release = host_release, .print = host_print };
         void *data[] = { r->in_data + 16, r->out_data + 16 };
         int64_t shape[48] = { 0, N, 1 };
         mlc_scalar param[1] = { { .i = 5 } };

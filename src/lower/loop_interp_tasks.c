@@ -1,0 +1,209 @@
+/* loop_interp_tasks.c - forks of the loop interpreter: tasks that take turns in an order that the seed chooses.
+ *
+ * A task is a stack of statements that it is in the middle of.  It runs until it has begun or ended a turn, then
+ * another task may go on; one whose turn must wait is asked again later.  What holds no turns runs in one go.
+ * Where nobody can go on the program would hang: an error. */
+#include "loop_interp_run.h"
+
+typedef struct Frame Frame;
+struct Frame {
+    Frame *up;
+    const Stmt *s;
+    int64_t k;            /* children begun, or iterations */
+    int64_t min;          /* of a loop */
+    struct RunOrder order;
+    void *outer;          /* what a marker stood for outside */
+};
+
+typedef struct Task Task;
+struct Task {
+    Task *parent;
+    Frame *top;
+    Lane *lane;
+    int children;         /* still running */
+};
+
+/* Turns that were ended: by the task, then by each reader. */
+typedef struct {
+    int64_t *ended;
+} Turns;
+
+typedef struct {
+    Run *r;
+    VEC(Task *) task;
+    PtrMap turns;         /* Channel -> Turns */
+} Tasks;
+
+static bool has_turns(const Stmt *s) {
+    if (!s) return false;
+    switch (s->kind) {
+    case ST_BLOCK:
+        for (int i = 0; i < s->u.block.n; i++)
+            if (has_turns(s->u.block.at[i])) return true;
+        return false;
+    case ST_FOR: return has_turns(s->u.loop.body);
+    case ST_LET: return has_turns(s->u.let.body);
+    case ST_IF: return has_turns(s->u.cond.yes) || has_turns(s->u.cond.no);
+    case ST_ALLOC: return has_turns(s->u.alloc.body);
+    case ST_PRODUCE: return has_turns(s->u.produce.body);
+    case ST_TURN: case ST_FORK: return true;
+    default: return false;
+    }
+}
+
+static void push(Tasks *t, Task *task, const Stmt *s) {
+    if (!s) return;
+    Frame *f = ARENA_NEW(t->r->arena, Frame);
+    *f = (Frame){ .up = task->top, .s = s };
+    task->top = f;
+}
+
+static void begin_task(Tasks *t, Task *parent, const Lane *from, const Stmt *s) {
+    Task *task = ARENA_NEW(t->r->arena, Task);
+    *task = (Task){ .parent = parent, .lane = run_take_lane(t->r, from) };
+    push(t, task, s);
+    if (parent) parent->children++;
+    VEC_PUSH(t->r->arena, &t->task, task);
+}
+
+/* ---- one step of each kind of statement: false when it is over ---- */
+
+static bool step_loop(Tasks *t, Task *task, Frame *f) {
+    const Stmt *s = f->s;
+    int var = run_number(t->r, s->u.loop.var);
+    if (!f->k) {
+        f->min = run_index(t->r, task->lane, s->u.loop.min, "the start of a loop");
+        int64_t n = run_index(t->r, task->lane, s->u.loop.extent, "the extent of a loop");
+        f->order = s->u.loop.kind == LOOP_PARALLEL ? run_order(t->r, n) : (struct RunOrder){ n, 1, 0 };
+    }
+    if (f->k++ >= f->order.n) return false;
+    task->lane->var[var].i = f->min + f->order.at;
+    task->lane->state[var] = DEFINED;
+    run_next(&f->order);
+    push(t, task, s->u.loop.body);
+    return true;
+}
+
+static bool step_let(Tasks *t, Task *task, Frame *f) {
+    if (f->k++) return false;
+    run_let(t->r, f->s, task->lane);
+    push(t, task, f->s->u.let.body);
+    return true;
+}
+
+static bool step_if(Tasks *t, Task *task, Frame *f) {
+    State state;
+    if (f->k++) return false;
+    bool holds = run_eval(t->r, task->lane, f->s->u.cond.cond, &state).i != 0;
+    push(t, task, holds ? f->s->u.cond.yes : f->s->u.cond.no);
+    return true;
+}
+
+static bool step_alloc(Tasks *t, Task *task, Frame *f) {
+    if (f->k++) {
+        run_leave_alloc(t->r, f->s->u.alloc.storage, task->lane);
+        return false;
+    }
+    run_enter_alloc(t->r, f->s->u.alloc.storage, task->lane);
+    push(t, task, f->s->u.alloc.body);
+    return true;
+}
+
+static bool step_produce(Tasks *t, Task *task, Frame *f) {
+    const Func *func = f->s->u.produce.func;
+    if (f->k++) {
+        pm_put(&t->r->stage, func, f->outer);
+        return false;
+    }
+    f->outer = pm_get(&t->r->stage, func);
+    if (!f->s->u.produce.is_consume) pm_put(&t->r->stage, func, (void *)(intptr_t)f->s->u.produce.stage);
+    push(t, task, f->s->u.produce.body);
+    return true;
+}
+
+static bool step_fork(Tasks *t, Task *task, Frame *f) {
+    Channel *c = f->s->u.fork.channel;
+    if (f->k++) {
+        pm_put(&t->turns, c, f->outer);
+        return false;
+    }
+    Turns *turns = ARENA_NEW(t->r->arena, Turns);
+    turns->ended = ARENA_ARRAY(t->r->arena, int64_t, c->readers + 1);
+    f->outer = pm_get(&t->turns, c);
+    pm_put(&t->turns, c, turns);
+    begin_task(t, task, task->lane, f->s->u.fork.task);
+    begin_task(t, task, task->lane, f->s->u.fork.rest);
+    return true;
+}
+
+static bool may_begin(Tasks *t, const Task *task, const Stmt *s) {
+    const Channel *c = s->u.turn.channel;
+    const int64_t *ended = ((Turns *)pm_get(&t->turns, c))->ended;
+    if (s->u.turn.reader >= 0) return ended[0] > ended[s->u.turn.reader + 1];
+    if (!s->u.turn.ahead) return true;
+    int64_t ahead = run_index(t->r, task->lane, s->u.turn.ahead, "how far a task may run ahead");
+    for (int i = 1; i <= c->readers; i++)
+        if (ended[0] - ended[i] >= ahead) return false;
+    return true;
+}
+
+static bool step_turn(Tasks *t, Task *task, Frame *f) {
+    Turns *turns = pm_get(&t->turns, f->s->u.turn.channel);
+    if (f->k++) {
+        turns->ended[f->s->u.turn.reader + 1]++;
+        return false;
+    }
+    push(t, task, f->s->u.turn.body);
+    return true;
+}
+
+static bool step_frame(Tasks *t, Task *task, Frame *f) {
+    switch (f->s->kind) {
+    case ST_BLOCK:
+        if (f->k == f->s->u.block.n) return false;
+        push(t, task, f->s->u.block.at[f->k++]);
+        return true;
+    case ST_FOR: return step_loop(t, task, f);
+    case ST_LET: return step_let(t, task, f);
+    case ST_IF: return step_if(t, task, f);
+    case ST_ALLOC: return step_alloc(t, task, f);
+    case ST_PRODUCE: return step_produce(t, task, f);
+    case ST_FORK: return step_fork(t, task, f);
+    default: return step_turn(t, task, f);
+    }
+}
+
+/* ---- scheduling ---- */
+
+/* Goes on up to the next begin or end of a turn; false where the task has to wait. */
+static bool advance(Tasks *t, Task *task) {
+    for (bool moved = false; task->top; moved = true) {
+        Frame *f = task->top;
+        bool turn = f->s->kind == ST_TURN, fork = f->s->kind == ST_FORK;
+        if (task->children || (turn && !f->k && !may_begin(t, task, f->s))) return moved;
+        if (!has_turns(f->s)) {
+            task->top = f->up;
+            run_in_lane(t->r, f->s, task->lane);
+            continue;
+        }
+        if (!step_frame(t, task, f)) task->top = f->up;
+        if (turn || fork) return true;
+    }
+    return true;
+}
+
+void run_fork(Run *r, const Stmt *s, const Lane *lane) {
+    Tasks t = { .r = r };
+    pm_init(&t.turns, r->arena);
+    begin_task(&t, NULL, lane, s);
+    while (t.task.n) {
+        int n = t.task.n, i = (int)(run_random(&r->seed) % (uint64_t)n), tried = 0;
+        while (tried < n && !advance(&t, t.task.at[i])) tried++, i = (i + 1) % n;
+        CHECK(r->fault, tried < n); /* nobody can go on */
+        Task *task = t.task.at[i];
+        if (task->top || task->children) continue;
+        if (task->parent) task->parent->children--;
+        run_give_lane(r, task->lane);
+        t.task.at[i] = t.task.at[--t.task.n];
+    }
+}
