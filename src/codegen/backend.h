@@ -32,6 +32,8 @@ typedef struct {
 /* Prints a flat Program as one C11 translation unit that includes nothing. */
 void cg_cpu(StrBuf *out, const Program *p, const CgOptions *o);
 /* The header of an ahead-of-time unit (CgOptions.emit). */
+/* Can a function that is emitted have this name? */
+bool cg_is_name(const char *name);
 void cg_emit_header(StrBuf *out, const Program *p, const CgOptions *o);
 
 #endif

@@ -95,6 +95,13 @@ static bool is_like_ours(const char *s) {
     return false;
 }
 
+bool cg_is_name(const char *name) {
+    if (!*name || (*name >= '0' && *name <= '9') || is_reserved(name) || is_like_ours(name)) return false;
+    for (const char *p = name; *p; p++)
+        if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '_')) return false;
+    return true;
+}
+
 const char *fresh(Gen *G, const char *base) {
     const char *s = sanitised(G, base), *c = s;
     if (is_reserved(s)) s = c = arena_printf(G->arena, "v%s%s", *s == '_' ? "" : "_", s);

@@ -9,12 +9,27 @@
 /* Links without the generator's ahead-of-time part, and says so when it is asked for. */
 #pragma weak cg_emit_header
 
+static _Noreturn void cannot_write(Compile *c, const char *path, const char *beside, int why) {
+    remove(beside);
+    fault_raise(&c->fault, ERR_WRITE_FILE, NULL, path, strerror(why));
+}
+
+/* Written beside and renamed: what was there stays until all is well. */
 static void write_file(Compile *c, const char *path, const char *text) {
-    FILE *f = fopen(path, "w");
-    bool good = f && fputs(text, f) >= 0;
+    const char *beside = arena_printf(&c->arena, "%s.part", path);
+    FILE *f = fopen(beside, "w");
+    errno = f ? 0 : errno;
+    if (f && fputs(text, f) >= 0) fflush(f);
     int why = errno;
-    if (f && fclose(f)) good = false;
-    if (!good) fault_raise(&c->fault, ERR_WRITE_FILE, NULL, path, strerror(why));
+    if (f && fclose(f) && !why) why = errno;
+    if (!f || why) cannot_write(c, path, beside, why);
+    if (rename(beside, path)) cannot_write(c, path, beside, errno);
+}
+
+static bool exists(const char *path) {
+    FILE *f = fopen(path, "r");
+    if (f) fclose(f);
+    return f != NULL;
 }
 
 /* Is there a file that mlc did not write?  Its first words tell; an empty one is nobody's. */
@@ -37,6 +52,8 @@ static const char *identifier(Arena *a, const char *name) {
 
 static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, const mlc_options *o) {
     if (!cg_emit_header) BUG(&c->fault, "this build has no ahead-of-time generator");
+    const char *symbol = e->name ? e->name : identifier(&c->arena, c->output[0]->name);
+    if (!cg_is_name(symbol)) fault_raise(&c->fault, ERR_EMIT_NAME, NULL, symbol);
     const char *target = o && o->target ? o->target : "host";
     bool is_gcc;
     StrBuf code, header;
@@ -45,7 +62,7 @@ static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, cons
     c->options.target = pl_isa_name(c->options.isa);
     code_compiler(&c->arena, &c->options, &is_gcc);
     CgOptions cg = { .isa = c->options.isa, .is_gcc = is_gcc, .emit = true, .openmp = e->openmp,
-                     .symbol = e->name ? e->name : identifier(&c->arena, c->output[0]->name) };
+                     .symbol = symbol };
     c->in_line = true; /* neither plain C nor OpenMP promises that two tasks run at once */
     pl_resolve(c);
     Program *p = pl_lower(c, false);
@@ -54,11 +71,15 @@ static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, cons
     cg_cpu(&code, p, &cg);
     cg_emit_header(&header, p, &cg);
     const char *c_path = arena_printf(&c->arena, "%s.c", prefix), *h_path = arena_printf(&c->arena, "%s.h", prefix);
+    const char *o_path = arena_printf(&c->arena, "%s.o", prefix), *o_beside = arena_printf(&c->arena, "%s.part", o_path);
     spare_others(c, c_path);
     spare_others(c, h_path);
+    if (e->object && exists(o_path) && !exists(c_path)) fault_raise(&c->fault, ERR_NOT_OURS, NULL, o_path);
     write_file(c, c_path, code.at);
     write_file(c, h_path, header.at);
-    if (e->object) code_object(&c->arena, &c->options, code.at, arena_printf(&c->arena, "%s.o", prefix), e->openmp);
+    if (!e->object) return;
+    code_object(&c->arena, &c->options, code.at, o_beside, e->openmp);
+    if (rename(o_beside, o_path)) cannot_write(c, o_path, o_beside, errno);
 }
 
 bool mlc_emit(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const char *prefix, const mlc_emit_options *e,
@@ -72,7 +93,7 @@ bool mlc_emit(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const char
     pl_open(&c, plan, n_outputs, outputs);
     if (FAULT_TRY(&c.fault, b)) {
         pl_begin(&c, plan, n_outputs, outputs, &host);
-        if (!prefix || !*prefix) fault_raise(&c.fault, ERR_NO_PREFIX, NULL);
+        if (!prefix || !*prefix || prefix[strlen(prefix) - 1] == '/') fault_raise(&c.fault, ERR_NO_PREFIX, NULL);
         emit(&c, prefix, e ? e : &none, o);
         good = true;
         FAULT_END(&c.fault, b);

@@ -150,6 +150,24 @@ START_TEST(signature_whole) {
 }
 END_TEST
 
+/* The name of the function and of the files: what C has, what no file is called, what others made. */
+START_TEST(names_of_what_is_emitted) {
+    static const char *const bad[] = { "int", "a b", "2nd", "printf", "x-y", "", "min_f32" };
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_func f = simple(ctx);
+    mlc_error_info e;
+    char want[200];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert(!mlc_emit(NULL, 1, &f, "/nonexistent/f", &(mlc_emit_options){ .name = bad[i] }, NULL, &e));
+        snprintf(want, sizeof want, "'%s' cannot name a function of C; give a name of letters, digits and _ that C does not use itself", bad[i]);
+        ck_assert_str_eq(e.message, want);
+    }
+    ck_assert(!mlc_emit(NULL, 1, &f, "out/", NULL, NULL, &e));
+    ck_assert_str_eq(e.message, "there is no prefix for the names of files; give one");
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 START_TEST(a_file_that_cannot_be_written) {
     mlc_ctx *ctx = mlc_ctx_new();
     mlc_func f = simple(ctx);
@@ -289,6 +307,7 @@ Suite *errors_suite(void) {
     tcase_add_test(t, targets_that_the_processor_lacks);
     tcase_add_test(t, required_boxes_need_values);
     tcase_add_test(t, signature_whole);
+    tcase_add_test(t, names_of_what_is_emitted);
     tcase_add_test(t, a_file_that_cannot_be_written);
     tcase_add_test(t, sizes_too_far);
     tcase_add_test(t, indices_too_long_for_i32);
