@@ -125,7 +125,7 @@ const char *error_message(Gen *G, ErrCode code, const char *a, const char *b) {
         }
         while (p[1] && !strchr("sdux%", p[1])) p++;
         p++;
-        sb_puts(&out, *p == 's' ? (n < 2 ? text[n++] : "") : *p == '%' ? "%" : "#");
+        sb_puts(&out, *p == 's' ? (n < 2 ? text[n++] : "#") : *p == '%' ? "%" : "#");
         if (!*p) break;
     }
     return out.at;

@@ -164,6 +164,10 @@ void parallel_call(Gen *G, const char *body, const char *extent); /* leaves the 
 const char *quoted(Gen *G, const char *s);
 const char *error_message(Gen *G, ErrCode code, const char *a, const char *b);
 
+/* ---- entry.c: what a function made ahead of time asks of its arguments ---- */
+void entry_helpers(Gen *G, StrBuf *out);
+void entry_checks(Gen *G, StrBuf *out);
+
 /* ---- vec.c: vector loops and their statements ---- */
 
 /* What a lane does to a value: nothing, adds stride per lane (index only), anything. */

@@ -193,6 +193,9 @@ static void write_emit_head(Gen *G, StrBuf *out) {
               o->openmp ? " -fopenmp" : "");
     sb_printf(out, "#if !(defined %s)\n#error \"compile with -march=%s\"\n#endif\n", isa_demand[o->isa], isa_march[o->isa]);
     sb_puts(out, "#ifdef __FAST_MATH__\n#error \"results are exact: compile without -ffast-math\"\n#endif\n"
+                 "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
+                 "#pragma GCC diagnostic ignored \"-Wmissing-field-initializers\"\n"
+                 "#pragma GCC diagnostic ignored \"-Wunknown-pragmas\"\n"
                  "#if defined __clang__\n#pragma STDC FP_CONTRACT OFF\n#else\n"
                  "#pragma GCC optimize (\"fp-contract=off\", \"wrapv\", \"no-math-errno\", \"no-trapping-math\")\n#endif\n");
     sb_puts(out, layouts);
@@ -226,7 +229,8 @@ void cg_emit_header(StrBuf *out, const Program *p, const CgOptions *o) {
     sb_printf(out, "/* Made by mlc.  A dimension's indices run over [min, min + extent). */\n#ifndef %s\n#define %s\n\n"
                    "#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard.at, guard.at);
     write_buffer_struct(&G, out);
-    sb_puts(out, "/* 0 when it is done; else a number that the next function explains. */\n");
+    sb_puts(out, "/* 0 when it is done; else a number that the next function explains, with # for what only the call knows.  No output may\n"
+                   " * share memory with another buffer. */\n");
     write_prototype(&G, out);
     sb_printf(out, ";\nconst char *%s_message(int code);\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", o->symbol);
 }
@@ -249,11 +253,13 @@ static void write_kernel(Gen *G, StrBuf *out) {
     sb_puts(out, G->helpers.at);
     sb_puts(out, "\n");
     sb_puts(out, G->functions.at);
+    if (G->o->emit) entry_helpers(G, out);
     sb_puts(out, "__attribute__((visibility(\"default\")))\n");
     if (G->o->emit) write_prototype(G, out);
     else sb_printf(out, "int %s(mlc_call *call)", G->o->symbol);
     sb_puts(out, " {\n");
     if (!G->o->emit) sb_puts(out, "    const mlc_hooks *hooks = call->hooks;\n    (void)hooks;\n    call->error[0] = 0;\n");
+    if (G->o->emit) entry_checks(G, out);
     sb_puts(out, top.at);
     if (G->fn->fails) sb_puts(out, "    int status = 0;\n");
     sb_puts(out, G->fn->out.at);

@@ -255,10 +255,9 @@ static const ScalarRow *scalar_row(Gen *G, const Want *w) {
     BUG(G->arena->fault, fmt(G, "no helper %s on %s to %s", w->base, mlc_type_name(w->of), mlc_type_name(w->to)));
 }
 
-static const VectorRow *vector_row(Gen *G, const Want *w) {
+static const VectorRow *vector_row(Gen *G, const Want *w, Dialect mine) {
     int bytes = ty_bytes(w->of) * w->lanes;
     if (w->to != MLC_VOID && ty_bytes(w->to) > ty_bytes(w->of)) bytes = ty_bytes(w->to) * w->lanes;
-    Dialect mine = G->o->is_gcc ? GCC : CLANG;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         const VectorRow *r = &vectors[i];
         if (strcmp(r->name, w->base) || r->isa > G->o->isa || bytes < r->least || bytes > r->most) continue;
@@ -286,11 +285,17 @@ static const char *by_lanes(Gen *G, const Want *w, const char *signature) {
                of_letter(G, w, signature[0], w->lanes), w->lanes, name, args.at);
 }
 
+static const char *body_of(Gen *G, const Want *w, Dialect mine) {
+    const VectorRow *v = w->lanes > 1 ? vector_row(G, w, mine) : NULL;
+    if (v) return fill(G, w, v->body);
+    return w->lanes > 1 ? by_lanes(G, w, scalar_row(G, w)->signature) : fill(G, w, scalar_row(G, w)->body);
+}
+
 static void write_helper(Gen *G, const Want *w, const char *name) {
-    const VectorRow *v = w->lanes > 1 ? vector_row(G, w) : NULL;
-    const char *signature = scalar_row(G, w)->signature;
-    const char *body = v ? fill(G, w, v->body) : w->lanes > 1 ? by_lanes(G, w, signature)
-                                                              : fill(G, w, scalar_row(G, w)->body);
+    const char *signature = scalar_row(G, w)->signature, *body = body_of(G, w, G->o->is_gcc ? GCC : CLANG);
+    /* What is made ahead of time may meet either compiler. */
+    const char *other = G->o->emit ? body_of(G, w, G->o->is_gcc ? CLANG : GCC) : body;
+    if (strcmp(body, other)) body = fmt(G, "#if%sdef __clang__\n%s\n#else\n%s\n#endif", G->o->is_gcc ? "n" : "", body, other);
     StrBuf b; /* helpers that it needs are out already */
     sb_init(&b, G->arena);
     /* A loop over lanes is long when inlined and slow anyway. */

@@ -45,7 +45,7 @@ static const Node *load(Rig *r, Storage *s, const Node *index) {
  * and i32 sums of the count wrap. */
 static void build(Rig *r) {
     Interner *I = &r->ir;
-    r->p = (Program){ .name = "scale", .arena = &r->arena, .ir = I, .flat = true };
+    r->p = (Program){ .name = "scale", .arena = &r->arena, .ir = I, .flat = true, .index_bits = 40 };
     Storage *in = memory(r, "in", 0, true, MLC_F32), *out = memory(r, "out", 1, false, MLC_F32), *n = memory(r, "n", 2, false, MLC_I32);
     Storage *row = memory(r, "row", -1, false, MLC_F32);
     Sym *gain = symbol(r, "gain", SYM_PARAM, MLC_F32, NULL), *extent = symbol(r, "out.extent", SYM_EXTENT, MLC_INDEX, out->func);
