@@ -387,6 +387,73 @@ static void run_loops(Case *c, const Program *p, const char *what) {
     restore(c);
 }
 
+/* Inputs and params of another context, by name, as they are in this one. */
+static void take_values(const Case *c, mlc_ctx *to) {
+    for (int i = 0; i < c->ctx->funcs.n; i++) {
+        Func *f = alg_find_func(to, c->ctx->funcs.at[i]->name);
+        if (f && f->is_input) f->bound = c->ctx->funcs.at[i]->bound;
+    }
+    for (int i = 0; i < c->ctx->params.n; i++) {
+        const Named *n = sm_get(&to->names, c->ctx->params.at[i]->name);
+        if (n) pm_put(&to->param_value, n->u.param, pm_get(&c->ctx->param_value, c->ctx->params.at[i]));
+    }
+}
+
+static void compare_text(Case *c, const char *text) {
+    char detail[300];
+    mlc_buffer have[CASE_SLOTS], *b[CASE_SLOTS];
+    Func *out[4];
+    Barrier barrier;
+    volatile int n = 0;
+    mlc_ctx *other = case_context();
+    mlc_ctx_log(other, no_line, NULL);
+    mlc_program *p = mlc_program_parse(other, text, "derived");
+    if (!p) fail(c, "the derived algorithm does not read", mlc_error(other));
+    for (int i = 0; p && i < c->n_out; i++) out[i] = mlc_program_output(p, i).f;
+    for (int i = 0; i < c->n_slots; i++) {
+        if (!c->slot[i].output) continue;
+        int64_t min[MAX_RANK], extent[MAX_RANK];
+        const mlc_buffer *e = &c->slot[i].expected;
+        for (int d = 0; d < e->rank; d++) min[d] = e->dim[d].min, extent[d] = e->dim[d].extent;
+        have[n] = dense(e->type, e->rank, min, extent);
+        fill(c, c->slot[i].func, &have[n], i);
+        b[n] = &have[n];
+        n++;
+    }
+    if (p && n) {
+        take_values(c, other);
+        if (FAULT_TRY(&other->fault, barrier)) {
+            alg_interpret(&other->arena, out, b, n);
+            FAULT_END(&other->fault, barrier);
+            for (int i = 0, k = 0; i < c->n_slots; i++)
+                if (c->slot[i].output && !same(&c->slot[i].expected, b[k++], detail, sizeof detail)) fail(c, "derived algorithm", detail);
+        } else if (other->fault.info.code != ERR_INTERP_READ) { /* every element of a tuple counts for the oracle */
+            fail(c, "derived algorithm", mlc_error(other));
+        }
+    }
+    for (int i = 0; i < n; i++) mlc_buffer_free(&have[i]);
+    mlc_ctx_free(other);
+}
+
+/* The algorithm that the plan derives, printed, reads back and has the same values. */
+static void check_derived(Case *c) {
+    Barrier barrier;
+    Func *out[4];
+    for (int i = 0; i < c->n_out; i++) out[i] = c->out[i].f;
+    if (!FAULT_TRY(&c->fault, barrier)) {
+        fail(c, "deriving", c->fault.info.message);
+        return;
+    }
+    Derived derived = sch_derive(&c->ir, c->plan, out, c->n_out);
+    if (derived.plan != c->plan) {
+        StrBuf text;
+        sb_init(&text, &c->arena);
+        alg_print_program(&text, c->ctx, derived.output, c->n_out);
+        compare_text(c, text.at);
+    }
+    FAULT_END(&c->fault, barrier);
+}
+
 void case_interpret(Case *c) {
     Barrier barrier;
     Func *out[4];
@@ -410,6 +477,7 @@ void case_interpret(Case *c) {
         fail(c, what, c->fault.info.message);
         return;
     }
+    check_derived(c);
     if (c->shaped) run_loops(c, c->shaped, "loops before flatten");
     if (c->state == CASE_GOOD) run_loops(c, c->program, "loops");
 }

@@ -460,6 +460,17 @@ static void wrap(Plan *p, int k) {
     schedule(p, at);
 }
 
+/* `c: eager_inline(f)` of a Func f that vanishes into its uses anyway. */
+static void put_in(Plan *p, int k) {
+    int c = gen_below(p->g, n_all(p)), s = gen_below(p->g, func_of(p, c)->updates + 1);
+    const GenFunc *f = func_of(p, c);
+    if (f->unplanned || !reads(p, c, s, k)) return;
+    open_stage(p, f, s);
+    begin(p, "eager_inline");
+    gen_put(p->g, "%s)", p->g->func[k].name);
+    close_stage(p);
+}
+
 void gen_plan(Gen *g, bool careless) {
     static Plan plan;
     Plan *p = &plan;
@@ -472,6 +483,7 @@ void gen_plan(Gen *g, bool careless) {
         p->inlined[k] = g->func[k].unplanned;
         while (gen_below(g, 10) == 0) wrap(p, k);
         if (!g->func[k].unplanned && k >= g->n_inputs) schedule(p, k);
+        for (int i = p->inlined[k] ? gen_below(g, 4) : 0; i > 0; i--) put_in(p, k);
     }
     gen_put(g, "}\n");
 }

@@ -28,7 +28,7 @@ typedef enum {
     MLC_REORDER_STORAGE, MLC_ALIGN_STORAGE,
     MLC_ASYNC,
     MLC_BOUND, MLC_ESTIMATE, MLC_UNSCHEDULED,
-    MLC_IN, MLC_CLONE_IN,
+    MLC_IN, MLC_CLONE_IN, MLC_EAGER_INLINE,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -42,7 +42,7 @@ typedef struct {
     mlc_tail tail;
     mlc_func at;         /* compute_at, store_at: the consumer */
     int at_stage;        /* -1: any of its stages that has the loop */
-    int n_func;          /* in, clone_in: how many consumers, 0: all */
+    int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs */
     mlc_func func[8];    /* ... and which */
     mlc_func made;       /* in, clone_in: the Func that this line makes */
     mlc_loc loc;
@@ -98,6 +98,9 @@ typedef struct mlc_plan mlc_plan;
 #define mlc_in(...) mlc_wrap_of(MLC_IN, MLC_FUNCS(__VA_ARGS__), MLC_HERE)
 /* clone_in(consumer, ..., w): the consumers read w, a copy of f with all of its definitions and a schedule of its own. */
 #define mlc_clone_in(...) mlc_wrap_of(MLC_CLONE_IN, MLC_FUNCS(__VA_ARGS__), MLC_HERE)
+/* eager_inline(f, ...): this stage has the definitions of f ... where it read them, as other lines and
+ * `explain --level algorithm` see it; each is a pure Func that the plan does not schedule. */
+#define mlc_eager_inline(...) mlc_funcs_of(MLC_EAGER_INLINE, MLC_FUNCS(__VA_ARGS__), MLC_HERE)
 
 /* ---- plans ---- */
 
@@ -155,6 +158,7 @@ MLC_API mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t si
 MLC_API mlc_directive mlc_place_of(mlc_directive_kind kind, mlc_loc loc);
 MLC_API mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, mlc_loc loc);
 MLC_API mlc_directive mlc_box_of(mlc_directive_kind kind, mlc_var v, int64_t min, int64_t extent, mlc_loc loc);
+MLC_API mlc_directive mlc_funcs_of(mlc_directive_kind kind, int n, const mlc_func *f, mlc_loc loc);
 /* n Funcs: the consumers, last the Func that is made. */
 MLC_API mlc_directive mlc_wrap_of(mlc_directive_kind kind, int n, const mlc_func *f, mlc_loc loc);
 /* The stage itself; any stage of f (number -1). */

@@ -112,5 +112,6 @@ typedef mlc_rdom RDom;
 #define estimate(...) mlc_estimate(__VA_ARGS__)
 #define in(...) mlc_in(__VA_ARGS__)
 #define clone_in(...) mlc_clone_in(__VA_ARGS__)
+#define eager_inline(...) mlc_eager_inline(__VA_ARGS__)
 
 #endif

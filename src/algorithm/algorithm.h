@@ -147,8 +147,8 @@ void alg_warn(const Func *f, const Def *def, const Place *place);
 void alg_warning(mlc_ctx *ctx, ErrCode row, const Place *place, ...);
 /* An as-written expression with variables (Sym -> Node) replaced: no folding. */
 const Node *alg_replace(Interner *I, const Node *written, const PtrMap *sym_to_node);
-/* An expression, as written or canonical, that reads other Funcs: no folding. */
-const Node *alg_read_others(Interner *I, const Node *e, const PtrMap *func_to_func);
+/* An expression, as written or canonical, with each access given to `access` once its operands are done: no folding. */
+const Node *alg_replace_accesses(Interner *I, const Node *e, ir_rewrite_fn access, void *user);
 /* An mlc_expr as a node of ctx; *literal: it takes its neighbour's type. */
 const Node *alg_node(mlc_ctx *ctx, mlc_expr e, bool *literal);
 static inline mlc_expr alg_expr(mlc_ctx *ctx, const Node *e) {

@@ -48,7 +48,8 @@ typedef struct {
     Interner *I;
     PtrMap done;
     const PtrMap *to;    /* Sym -> Node, or NULL */
-    const PtrMap *funcs; /* Func -> Func, or NULL */
+    ir_rewrite_fn access; /* what stands for an access whose operands are rewritten, or NULL */
+    void *user;
     bool renumber;       /* random places are numbered as met: */
     int next_random;
     PtrMap place;        /* old place + 1 -> new place + 1 */
@@ -58,15 +59,14 @@ static const Node *rewritten(Rewriter *r, const Node *e) {
     const Node *small[8], **kids = e->n <= 8 ? small : ARENA_ARRAY(r->I->arena, const Node *, e->n);
     for (int i = 0; i < e->n; i++) kids[i] = pm_get(&r->done, e->kid[i]);
     int32_t aux = e->aux;
-    uint64_t bits = e->u.bits;
     if (r->to && e->op == OP_VAR && pm_has(r->to, e->u.sym)) return pm_get(r->to, e->u.sym);
-    if (r->funcs && e->op == OP_ACCESS && pm_has(r->funcs, e->u.func)) bits = (uint64_t)(uintptr_t)pm_get(r->funcs, e->u.func);
     if (r->renumber && e->op == OP_RANDOM) {
         const void *key = (const void *)((uintptr_t)aux + 1);
         if (!pm_has(&r->place, key)) pm_put(&r->place, key, (void *)(uintptr_t)++r->next_random);
         aux = (int32_t)((uintptr_t)pm_get(&r->place, key) - 1);
     }
-    return ir_node(r->I, (Op)e->op, (mlc_type)e->type, bits, aux, e->n, kids);
+    const Node *now = ir_node(r->I, (Op)e->op, (mlc_type)e->type, e->u.bits, aux, e->n, kids);
+    return r->access && now->op == OP_ACCESS ? r->access(r->user, r->I, now) : now;
 }
 
 static void rewrite_step(void *user, const Node *e) {
@@ -85,8 +85,8 @@ const Node *alg_replace(Interner *I, const Node *written, const PtrMap *sym_to_n
     return rewrite(&r, written);
 }
 
-const Node *alg_read_others(Interner *I, const Node *e, const PtrMap *func_to_func) {
-    Rewriter r = { .I = I, .funcs = func_to_func };
+const Node *alg_replace_accesses(Interner *I, const Node *e, ir_rewrite_fn access, void *user) {
+    Rewriter r = { .I = I, .access = access, .user = user };
     return rewrite(&r, e);
 }
 

@@ -1,92 +1,87 @@
 /* derive.c - the algorithm that a plan computes.
  *
- * Most lines of a plan say how to run an algorithm; in and clone_in first make it another one, by copies that
- * change no value:
+ * Most lines of a plan say how to run an algorithm; a few first make it another one, which has the same values:
  *
  *     f: in(g, w)            w(x) = f(x), and g reads w in place of f
  *     f: clone_in(g, w)      w has the definitions of f, and g reads w
+ *     g: eager_inline(f)     g has the definition of f where it read f (eager.c)
  *
  * They are applied in their order, each to what the ones before it made, and to private copies of all Funcs of the
  * program: the context stays as it is, and another plan may use the same names.  The other lines then speak of the
  * copies, so that resolution and everything behind it never meets a Func of the context that was derived from. */
-#include "schedule/schedule.h"
+#include "schedule/derive.h"
 
 #include <string.h>
 
-typedef struct {
-    Interner *ir;
-    Arena *arena;
-    Fault *fault;
-    FuncList funcs; /* the program's, without inputs: copies, and what lines made */
-    PtrMap now;        /* Func of the context -> what stands for it */
-    PtrMap stands_for; /* Func that a line made -> the one that its consumers read before */
-} Derive;
+bool sch_derives(const PlanLine *l) {
+    return l->d.kind == MLC_IN || l->d.kind == MLC_CLONE_IN || l->d.kind == MLC_EAGER_INLINE;
+}
 
-static bool derives(const PlanLine *l) {
-    return l->d.kind == MLC_IN || l->d.kind == MLC_CLONE_IN;
+/* ---- changed definitions ---- */
+
+void sch_start_change(Change *c, Derive *d, const Node *(*expr)(Change *c, const Node *e, bool written)) {
+    *c = (Change){ .d = d, .expr = expr };
+    pm_init(&c->func, d->arena);
+    pm_init(&c->rdom, d->arena);
+}
+
+static RDom *changed_rdom(Change *c, RDom *r) {
+    bool changed = false;
+    if (!r || pm_has(&c->rdom, r)) return r ? pm_get(&c->rdom, r) : NULL;
+    RDom *t = arena_copy(c->d->arena, r, sizeof *r);
+    memset(&t->where, 0, sizeof t->where);
+    memset(&t->where_canon, 0, sizeof t->where_canon);
+    for (int i = 0; i < r->where.n; i++) VEC_PUSH(c->d->arena, &t->where, c->expr(c, r->where.at[i], true));
+    for (int i = 0; i < r->where_canon.n; i++) {
+        VEC_PUSH(c->d->arena, &t->where_canon, c->expr(c, r->where_canon.at[i], false));
+        changed |= t->where_canon.at[i] != r->where_canon.at[i];
+    }
+    if (!changed) t = r;
+    pm_put(&c->rdom, r, t);
+    return t;
+}
+
+Def *sch_changed_def(Change *c, const Def *def) {
+    Def *t = arena_copy(c->d->arena, def, sizeof *def);
+    for (int i = 0; i < def->rank; i++) {
+        t->lhs[i] = c->expr(c, def->lhs[i], true);
+        t->coord[i] = c->expr(c, def->coord[i], false);
+    }
+    for (int i = 0; i < def->n; i++) {
+        t->rhs[i] = c->expr(c, def->rhs[i], true);
+        t->value[i] = c->expr(c, def->value[i], false);
+    }
+    t->rdom = changed_rdom(c, def->rdom);
+    return t;
+}
+
+/* The definitions of `from`, changed, become those of `to`. */
+static void change_defs(Change *c, const Func *from, Func *to) {
+    Def **old = from->def.at;
+    int n = from->def.n;
+    memset(&to->def, 0, sizeof to->def);
+    for (int i = 0; i < n; i++) VEC_PUSH(c->d->arena, &to->def, sch_changed_def(c, old[i]));
 }
 
 /* ---- definitions that read other Funcs ---- */
 
-/* Reads of Funcs that are keys become reads of their values; a domain is copied once, where its conditions read. */
-typedef struct {
-    Derive *d;
-    PtrMap func, rdom;
-} Swap;
-
-static void start_swap(Swap *s, Derive *d) {
-    s->d = d;
-    pm_init(&s->func, d->arena);
-    pm_init(&s->rdom, d->arena);
+static const Node *other_func(void *user, Interner *I, const Node *e) {
+    const Change *c = user;
+    Func *f = pm_get(&c->func, e->u.func);
+    return f ? ir_access(I, f, (mlc_type)e->type, e->aux, e->n, e->kid) : e;
 }
 
-static const Node *swapped(const Swap *s, const Node *e) {
-    return alg_read_others(s->d->ir, e, &s->func);
-}
-
-static RDom *swapped_rdom(Swap *s, RDom *r) {
-    bool changed = false;
-    if (!r || pm_has(&s->rdom, r)) return r ? pm_get(&s->rdom, r) : NULL;
-    RDom *t = arena_copy(s->d->arena, r, sizeof *r);
-    memset(&t->where, 0, sizeof t->where);
-    memset(&t->where_canon, 0, sizeof t->where_canon);
-    for (int i = 0; i < r->where.n; i++) VEC_PUSH(s->d->arena, &t->where, swapped(s, r->where.at[i]));
-    for (int i = 0; i < r->where_canon.n; i++) {
-        VEC_PUSH(s->d->arena, &t->where_canon, swapped(s, r->where_canon.at[i]));
-        changed |= t->where_canon.at[i] != r->where_canon.at[i];
-    }
-    if (!changed) t = r;
-    pm_put(&s->rdom, r, t);
-    return t;
-}
-
-static Def *swapped_def(Swap *s, const Def *def) {
-    Def *t = arena_copy(s->d->arena, def, sizeof *def);
-    for (int i = 0; i < def->rank; i++) {
-        t->lhs[i] = swapped(s, def->lhs[i]);
-        t->coord[i] = swapped(s, def->coord[i]);
-    }
-    for (int i = 0; i < def->n; i++) {
-        t->rhs[i] = swapped(s, def->rhs[i]);
-        t->value[i] = swapped(s, def->value[i]);
-    }
-    t->rdom = swapped_rdom(s, def->rdom);
-    return t;
-}
-
-/* The definitions of `from`, reading others, become those of `to`. */
-static void swap_defs(Swap *s, const Func *from, Func *to) {
-    Def **old = from->def.at;
-    int n = from->def.n;
-    memset(&to->def, 0, sizeof to->def);
-    for (int i = 0; i < n; i++) VEC_PUSH(s->d->arena, &to->def, swapped_def(s, old[i]));
+/* Reads of Funcs that are keys of c->func become reads of their values; nothing to fold. */
+static const Node *swapped(Change *c, const Node *e, bool written) {
+    (void)written;
+    return alg_replace_accesses(c->d->ir, e, other_func, c);
 }
 
 static void read_other(Derive *d, Func *reader, Func *old, Func *now) {
-    Swap s;
-    start_swap(&s, d);
-    pm_put(&s.func, old, now);
-    swap_defs(&s, reader, reader);
+    Change c;
+    sch_start_change(&c, d, swapped);
+    pm_put(&c.func, old, now);
+    change_defs(&c, reader, reader);
 }
 
 /* ---- who reads whom ---- */
@@ -101,16 +96,18 @@ static void look(void *user, const Node *e) {
     l->found |= e->op == OP_ACCESS && e->u.func == l->f;
 }
 
-static bool reads(const Derive *d, const Func *reader, const Func *f) {
+bool sch_reads(const Derive *d, const Def *def, const Func *f) {
     struct look l = { f, false };
-    for (int i = 0; i < reader->def.n && !l.found; i++) {
-        const Def *def = reader->def.at[i];
-        for (int k = 0; k < def->rank; k++) ir_visit(d->arena, def->coord[k], look, &l);
-        for (int k = 0; k < def->n; k++) ir_visit(d->arena, def->value[k], look, &l);
-        for (int k = 0; def->rdom && k < def->rdom->where_canon.n; k++)
-            ir_visit(d->arena, def->rdom->where_canon.at[k], look, &l);
-    }
+    for (int k = 0; k < def->rank; k++) ir_visit(d->arena, def->coord[k], look, &l);
+    for (int k = 0; k < def->n; k++) ir_visit(d->arena, def->value[k], look, &l);
+    for (int k = 0; def->rdom && k < def->rdom->where_canon.n; k++) ir_visit(d->arena, def->rdom->where_canon.at[k], look, &l);
     return l.found;
+}
+
+static bool reads(const Derive *d, const Func *reader, const Func *f) {
+    for (int i = 0; i < reader->def.n; i++)
+        if (sch_reads(d, reader->def.at[i], f)) return true;
+    return false;
 }
 
 static bool stands_for(const Derive *d, const Func *w, const Func *f) {
@@ -172,16 +169,16 @@ static Func *wrapper(Derive *d, const PlanLine *l, Func *f) {
 
 static Func *clone(Derive *d, const PlanLine *l, Func *f) {
     Place place = sch_place(d->arena, l);
-    Swap s;
+    Change c;
     if (f->is_input) fault_raise(d->fault, ERR_CLONE_INPUT, &place, f->name);
     if (!l->d.n_func) fault_raise(d->fault, ERR_CLONE_ALL, &place, f->name);
     for (int i = 0; i < f->n; i++)
         if (f->def.at[0]->value[i]->op == OP_UNDEF) fault_raise(d->fault, ERR_CLONE_UNDEF, &place, f->name);
     Func *w = make_func(d, l, f);
     w->implicit = f->implicit;
-    start_swap(&s, d);
-    pm_put(&s.func, f, w);
-    swap_defs(&s, f, w);
+    sch_start_change(&c, d, swapped);
+    pm_put(&c.func, f, w);
+    change_defs(&c, f, w);
     return w;
 }
 
@@ -213,9 +210,7 @@ static void reach_all(Derive *d, const PlanLine *l, Func *f, Func *w) {
     if (!any) fault_raise(d->fault, ERR_WRAP_UNREAD, &place, f->name);
 }
 
-static void apply(Derive *d, const PlanLine *l) {
-    Func *f = pm_get(&d->now, l->func);
-    if (!f) return; /* a plan may serve several programs: this one does not need the Func */
+static void wrap(Derive *d, const PlanLine *l, Func *f) {
     Func *w = l->d.kind == MLC_IN ? wrapper(d, l, f) : clone(d, l, f);
     VEC_PUSH(d->arena, &d->funcs, w);
     pm_put(&d->stands_for, w, f);
@@ -224,6 +219,13 @@ static void apply(Derive *d, const PlanLine *l) {
 }
 
 /* ---- the whole ---- */
+
+static void apply(Derive *d, const PlanLine *l) {
+    Func *f = pm_get(&d->now, l->func);
+    if (!f) return; /* a plan may serve several programs: this one does not need the Func */
+    if (l->d.kind == MLC_EAGER_INLINE) sch_eager_inline(d, l, f);
+    else wrap(d, l, f);
+}
 
 static const Sym *copy_size(Derive *d, const Sym *s, Func *f) {
     Sym *t = s ? arena_copy(d->arena, s, sizeof *s) : NULL;
@@ -242,18 +244,46 @@ static Func *copy_func(Derive *d, const Func *f) {
     return g;
 }
 
-static void copy_program(Derive *d, const FuncList *order) {
-    Swap s;
-    start_swap(&s, d);
+/* Adds what is read as written alone: canonical forms lost it (u8(f(x)) % 0 is 0), but printers go there. */
+typedef struct {
+    FuncList *all;
+    PtrMap seen;
+    Arena *arena;
+} Written;
+
+static void find_written(void *user, const Node *e) {
+    Written *w = user;
+    if (e->op != OP_ACCESS || pm_has(&w->seen, e->u.func)) return;
+    pm_put(&w->seen, e->u.func, w);
+    VEC_PUSH(w->arena, w->all, e->u.func);
+}
+
+static void add_written(Derive *d, FuncList *order) {
+    Written w = { .all = order, .arena = d->arena };
+    pm_init(&w.seen, d->arena);
+    for (int i = 0; i < order->n; i++) pm_put(&w.seen, order->at[i], &w);
+    for (int i = 0; i < order->n; i++) /* which grows */
+        for (int k = 0; k < order->at[i]->def.n; k++) {
+            const Def *def = order->at[i]->def.at[k];
+            for (int j = 0; j < def->rank; j++) ir_visit(d->arena, def->lhs[j], find_written, &w);
+            for (int j = 0; j < def->n; j++) ir_visit(d->arena, def->rhs[j], find_written, &w);
+            for (int j = 0; def->rdom && j < def->rdom->where.n; j++) ir_visit(d->arena, def->rdom->where.at[j], find_written, &w);
+        }
+}
+
+static void copy_program(Derive *d, FuncList *order) {
+    Change c;
+    add_written(d, order);
+    sch_start_change(&c, d, swapped);
     for (int i = 0; i < order->n; i++) {
         Func *f = order->at[i];
         pm_put(&d->now, f, f->is_input ? f : copy_func(d, f));
-        pm_put(&s.func, f, pm_get(&d->now, f));
+        pm_put(&c.func, f, pm_get(&d->now, f));
     }
     for (int i = 0; i < order->n; i++) {
         Func *f = order->at[i];
         if (f->is_input) continue;
-        swap_defs(&s, f, pm_get(&d->now, f));
+        change_defs(&c, f, pm_get(&d->now, f));
         VEC_PUSH(d->arena, &d->funcs, pm_get(&d->now, f));
     }
 }
@@ -269,7 +299,7 @@ static const struct mlc_plan *rest_of_plan(const Derive *d, const struct mlc_pla
     memset(&rest->line, 0, sizeof rest->line);
     for (int i = 0; i < plan->line.n; i++) {
         PlanLine l = plan->line.at[i];
-        if (derives(&l)) continue;
+        if (sch_derives(&l)) continue;
         l.func = now(d, l.func);
         if (l.d.at.f) l.d.at.f = now(d, l.d.at.f);
         VEC_PUSH(d->arena, &rest->line, l);
@@ -278,10 +308,10 @@ static const struct mlc_plan *rest_of_plan(const Derive *d, const struct mlc_pla
 }
 
 Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *outputs, int n) {
-    Derive d = { .ir = I, .arena = I->arena, .fault = I->fault };
+    Derive d = { .ir = I, .arena = I->arena, .fault = I->fault, .plan = plan };
     Derived r = { .plan = plan };
     bool any = false;
-    for (int i = 0; i < plan->line.n; i++) any |= derives(&plan->line.at[i]);
+    for (int i = 0; i < plan->line.n; i++) any |= sch_derives(&plan->line.at[i]);
     for (int i = 0; i < n; i++) r.output[i] = outputs[i];
     if (!any) return r;
     FuncList order = alg_order(d.arena, outputs, n);
@@ -289,7 +319,7 @@ Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *output
     pm_init(&d.stands_for, d.arena);
     copy_program(&d, &order);
     for (int i = 0; i < plan->line.n; i++)
-        if (derives(&plan->line.at[i])) apply(&d, &plan->line.at[i]);
+        if (sch_derives(&plan->line.at[i])) apply(&d, &plan->line.at[i]);
     for (int i = 0; i < n; i++) r.output[i] = pm_get(&d.now, outputs[i]);
     r.plan = rest_of_plan(&d, plan);
     return r;

@@ -54,9 +54,14 @@ mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t size, mlc_
     return (mlc_directive){ .kind = kind, .n = 1, .v = { v }, .k = { size }, .loc = loc };
 }
 
+mlc_directive mlc_funcs_of(mlc_directive_kind kind, int n, const mlc_func *f, mlc_loc loc) {
+    mlc_directive d = { .kind = kind, .n_func = n, .loc = loc };
+    for (int i = 0; i < n && i < (int)(sizeof d.func / sizeof *d.func); i++) d.func[i] = f[i];
+    return d;
+}
+
 mlc_directive mlc_wrap_of(mlc_directive_kind kind, int n, const mlc_func *f, mlc_loc loc) {
-    mlc_directive d = { .kind = kind, .n_func = n - 1, .loc = loc };
-    for (int i = 0; i < n - 1 && i < (int)(sizeof d.func / sizeof *d.func); i++) d.func[i] = f[i];
+    mlc_directive d = mlc_funcs_of(kind, n - 1, f, loc);
     if (n > 0) d.made = f[n - 1];
     return d;
 }
@@ -81,11 +86,12 @@ static void print_loop(StrBuf *out, mlc_var v) {
     sb_puts(out, v.sym ? v.sym->name : "?");
 }
 
-static void print_consumers(StrBuf *out, const mlc_directive *d) {
+static const char *print_funcs(StrBuf *out, const mlc_directive *d) {
     for (int i = 0; i < d->n_func && i < (int)(sizeof d->func / sizeof *d->func); i++) {
+        sb_puts(out, i ? ", " : "");
         print_stage(out, d->func[i].f, 0, false);
-        sb_puts(out, ", ");
     }
+    return d->n_func ? ", " : "";
 }
 
 void sch_print_directive(StrBuf *out, const mlc_directive *d) {
@@ -101,8 +107,8 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
             for (; v < d->n && v < (int)(sizeof d->v / sizeof *d->v); v++) sb_puts(out, ", "), print_loop(out, d->v[v]);
             continue;
         }
-        if (*shape == 'c') {
-            print_consumers(out, d);
+        if (*shape == 'c' || *shape == 'g') {
+            comma = print_funcs(out, d);
             continue;
         }
         sb_puts(out, comma);

@@ -47,12 +47,13 @@ bool mlc_plan_drop(mlc_plan *plan, int i) {
     return true;
 }
 
-/* The Funcs of in and clone_in. */
-static void check_made(mlc_plan *plan, const PlanLine *l, const Place *place) {
+/* The Funcs of in and clone_in, where one is made, or of eager_inline. */
+static void check_funcs(mlc_plan *plan, const PlanLine *l, bool made, const Place *place) {
     const mlc_directive *d = &l->d;
     Fault *f = &plan->ctx->fault;
-    if (d->n_func < 0 || d->n_func > 8) fault_raise(f, ERR_PLAN_CONSUMERS, place, d->n_func);
-    for (int i = 0; i <= d->n_func; i++) {
+    if (made && (d->n_func < 0 || d->n_func > 8)) fault_raise(f, ERR_PLAN_CONSUMERS, place, d->n_func);
+    if (!made && (d->n_func < 1 || d->n_func > 8)) fault_raise(f, ERR_PLAN_FUNCS, place, d->n_func);
+    for (int i = 0; i < d->n_func + made; i++) {
         const Func *g = i < d->n_func ? d->func[i].f : d->made.f;
         if (!g) fault_raise(f, ERR_PLAN_NO_FUNC, place);
         if (g->ctx != plan->ctx) fault_raise(f, ERR_CONTEXTS_MIX, place);
@@ -75,7 +76,8 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     if (many && (d->n < 1 || d->n > 8)) fault_raise(f, ERR_PLAN_REORDER, &place, d->n);
     for (int i = 0; i < (many ? d->n : (int)(strspn(shape + consumer, "vn"))); i++)
         if (!d->v[i].sym) fault_raise(f, ERR_PLAN_NO_LOOP_NAME, &place, i + 1);
-    if (strchr(shape, 'w')) check_made(plan, l, &place);
+    bool made = strchr(shape, 'w');
+    if (made || strchr(shape, 'g')) check_funcs(plan, l, made, &place);
     if ((unsigned)d->tail >= MLC_TAIL_COUNT) fault_raise(f, ERR_BAD_TAIL, &place, (int)d->tail);
 }
 

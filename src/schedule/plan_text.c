@@ -138,13 +138,22 @@ static bool more(PlanText *t) {
     return next.kind != TOK_SIGN || strcmp(next.text, ".");
 }
 
+static void add_func(PlanText *t, mlc_directive *d) {
+    if (d->n_func == (int)(sizeof d->func / sizeof *d->func)) lex_unexpected(t->L, "at most 8 Funcs");
+    d->func[d->n_func++].f = func_of(t, "the name of a Func");
+}
+
 /* Those in front of the last argument. */
 static void consumers(PlanText *t, mlc_directive *d) {
     while (lex_peek(t->L).kind == TOK_SIGN && !strcmp(lex_peek(t->L).text, ",")) {
-        if (d->n_func == (int)(sizeof d->func / sizeof *d->func)) lex_unexpected(t->L, "at most 8 consumers");
-        d->func[d->n_func++].f = func_of(t, "the name of a consumer");
+        add_func(t, d);
         lex_expect(t->L, ",");
     }
+}
+
+static void funcs(PlanText *t, mlc_directive *d) {
+    do add_func(t, d);
+    while (lex_accept(t->L, ","));
 }
 
 static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) {
@@ -158,6 +167,8 @@ static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) 
             while (more(t)) lex_next(t->L), argument(t, d, last, &k);
         } else if (*s == 'c') {
             consumers(t, d);
+        } else if (*s == 'g') {
+            funcs(t, d);
         } else {
             if (optional && !more(t)) break;
             if (count++) lex_expect(t->L, ",");

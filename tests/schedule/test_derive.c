@@ -1,4 +1,4 @@
-/* test_derive.c - in and clone_in: what algorithm a plan makes, its values against the one before, which Funcs are
+/* test_derive.c - in, clone_in, eager_inline: what algorithm a plan makes, its values against the one before, which Funcs are
  * computed where, each refusal with its whole message, and the C forms. */
 #include "../lower/text_kit.h"
 
@@ -11,12 +11,10 @@ Suite *derive_suite(void);
     "h(x, y) = f(x + 1, y - 1) - g(x, y);" \
     "out(x, y) = g(x, y) + h(x, y) * f(x, y); output out;"
 
-static const char *derived(const char *plan) {
+/* What plan p computes, as text. */
+static const char *algorithm(void) {
     static char text[4096];
     mlc_error_info e;
-    char all[2048];
-    snprintf(all, sizeof all, PROGRAM " plan p { %s }", plan);
-    text_open(all);
     FILE *to = tmpfile();
     bool good = mlc_explain(T.plan, 1, &T.out, "algorithm", NULL, to, &e);
     ck_assert_msg(good, "%s", e.message);
@@ -24,6 +22,13 @@ static const char *derived(const char *plan) {
     text[fread(text, 1, sizeof text - 1, to)] = 0;
     fclose(to);
     return text;
+}
+
+static const char *derived(const char *plan) {
+    char all[2048];
+    snprintf(all, sizeof all, PROGRAM " plan p { %s }", plan);
+    text_open(all);
+    return algorithm();
 }
 
 START_TEST(algorithms) {
@@ -97,6 +102,71 @@ START_TEST(values) {
     mlc_buffer_free(have);
     mlc_buffer_free(in);
     mlc_ctx_free(again);
+    text_close();
+}
+END_TEST
+
+/* A body that is put in keeps what an access would do to it: products do not fuse with what is around, halves round. */
+static const struct {
+    const char *program, *line, *definition;
+} eager[] = {
+    { "f(x, y) = a(x, y) * b(x, y); out(x, y) = f(x + 1, y) + a(x, y);", "out: eager_inline(f);", "out(x, y) = rounded(a(x + 1, y) * b(x + 1, y)) + a(x, y)" },
+    { "f(x, y) = -(a(x, y) * b(x, y)); out(x, y) = a(x, y) - f(x, y);", "out: eager_inline(f);", "out(x, y) = a(x, y) - rounded(-(a(x, y) * b(x, y)))" },
+    { "f(x, y) = a(x, y) * b(x, y) + 1; out(x, y) = f(x, y) * 2 + b(x, y);", "out: eager_inline(f);", "out(x, y) = (a(x, y) * b(x, y) + 1.0) * 2.0 + b(x, y)" },
+    { "f(x, y) = a(x, y) * b(x, y); rdom k(0, 3); out(x, y) += f(x + k, y);", "out.u0: eager_inline(f);", "out(x, y) += rounded(a(x + k, y) * b(x + k, y))" },
+    { "f(x, y) = i32(x) * 3; out(x, y) = f(x, y) * 2 + f(y, x);", "out: eager_inline(f);", "out(x, y) = i32(x) * 3 * 2 + i32(y) * 3" },
+    { "h(x, y) = f16(a(x, y)); f(x, y) = h(x, y) * h(y, x); out(x, y) = f(x, y) + h(x, y);", "out: eager_inline(f);",
+      "out(x, y) = f16(h(x, y) * h(y, x)) + h(x, y)" },
+    { "f(x, y) = a(x, y) * b(x, y); g(x, y) = f(x, y) - f(x, y + 1); out(x, y) = g(x, y) + f(x, y);", "out: eager_inline(f, g);",
+      "out(x, y) = rounded(a(x, y) * b(x, y)) - rounded(a(x, y + 1) * b(x, y + 1)) + rounded(a(x, y) * b(x, y))" },
+    { "f(x, y) = {a(x, y), i32(x)}; rdom k(0, 4) where f(k, 0)[1] < 3; out(x, y) += f(x, k)[0];", "out.u0: eager_inline(f);", "out(x, y) += a(x, k)" },
+    { "f(x, y) = a(x, y) * b(x, y); out(x, y) = f(x, y) + 1;", "f: clone_in(out, c), compute_inline(); out: eager_inline(c), vectorize(x, 8);",
+      "out(x, y) = rounded(a(x, y) * b(x, y)) + 1.0" },
+};
+enum { N_EAGER = sizeof eager / sizeof *eager };
+
+START_TEST(put_in) {
+    char all[1024], want[256];
+    snprintf(all, sizeof all, "mlc 1 input a: f32[2]; input b: f32[2]; %s output out; plan p { %s }", eager[_i].program, eager[_i].line);
+    text_open(all);
+    snprintf(want, sizeof want, "\n%s;\n", eager[_i].definition);
+    const char *text = algorithm();
+    ck_assert_msg(strstr(text, want) != NULL, "%s", text);
+    text_check_sizes();
+    text_close();
+}
+END_TEST
+
+START_TEST(eager_errors) {
+    static const struct {
+        const char *plan, *message;
+    } row[] = {
+        { "out: eager_inline(in);", "t.mlc:1: schedule out: eager_inline(in): in is an input and cannot be put in; name a pure Func" },
+        { "out: eager_inline(f);", "t.mlc:1: schedule out: eager_inline(f): f has updates and cannot be put in; name a pure Func" },
+        { "out: eager_inline(g); g: compute_root();", "t.mlc:1: schedule out: eager_inline(g): g has a schedule of its own, compute_root(); drop one of the lines" },
+        { "f: eager_inline(g);", "t.mlc:1: schedule f: eager_inline(g): this stage of f does not read g; name a Func that it reads" },
+        { "f.u0: eager_inline(g);", "t.mlc:1: schedule f.u0: eager_inline(g): this stage of f does not read g; name a Func that it reads" },
+        { "f.u1: eager_inline(g);", "t.mlc:1: schedule f.u1: eager_inline(g): f has 1 updates, and update 1 was asked for; name one it has" },
+        { "in: eager_inline(g);", "t.mlc:1: schedule in: eager_inline(g): in is an input and is not computed; schedule a Func that reads it" },
+        { "out: eager_inline(g, other);", "t.mlc:1: schedule out: eager_inline(g, other): this stage of out does not read other; name a Func that it reads" },
+        { "f: in(g, w); out: eager_inline(v); f: in(h, v);", "t.mlc:1: schedule out: eager_inline(v): v is needed and has no definition; define it" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char all[2048];
+        snprintf(all, sizeof all, PROGRAM " other(x) = x; plan q { f: in(v); } plan p { %s }", row[i].plan);
+        text_open(all);
+        ck_assert_str_eq(text_lower(NULL, NULL, 0), row[i].message);
+    }
+    text_open("mlc 1 input in: i32[1]; r(x) = random_u32(u32(1)); g(x) = in(x) + i32(r(x)); output g; plan p { g: eager_inline(r); }");
+    ck_assert_str_eq(text_lower(NULL, NULL, 0), "t.mlc:1: schedule g: eager_inline(r): r calls random, which depends on whose point it is "
+                                                "and cannot be put in; name a pure Func");
+    mlc_func g = mlc_find_func(T.ctx, "g");
+    MLC_VARS(T.ctx, x);
+    mlc_plan *plan = mlc_plan_new(T.ctx);
+    ck_assert(mlc_plan_add(plan, g, mlc_eager_inline(mlc_find_func(T.ctx, "r"), g), mlc_serial(x)));
+    ck_assert_str_eq(mlc_plan_print(plan), "g: eager_inline(r, g), serial(x);\n");
+    ck_assert(!mlc_plan_add(plan, g, mlc_eager_inline(g, g, g, g, g, g, g, g, g)));
+    ck_assert_ptr_nonnull(strstr(mlc_error(T.ctx), ": 9 Funcs are named; name 1 to 8"));
     text_close();
 }
 END_TEST
@@ -180,7 +250,7 @@ START_TEST(text_errors) {
         { "f: in(gg, w)", "plan:1:7: there is no Func 'gg' (did you mean 'g'?); define it before the plan" },
         { "f: in(a, w, .tail = guard)", "plan:1:7: there is no Func 'a'; define it before the plan" },
         { "w: compute_root()", "plan:1:1: there is no Func 'w'; define it before the plan" },
-        { "f: in(g, g, g, g, g, g, g, g, g, w)", "plan:1:31: expected at most 8 consumers, found 'g'; see docs/language.md" },
+        { "f: in(g, g, g, g, g, g, g, g, g, w)", "plan:1:31: expected at most 8 Funcs, found 'g'; see docs/language.md" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         text_open(PROGRAM);
@@ -237,10 +307,12 @@ END_TEST
 
 Suite *derive_suite(void) {
     Suite *s = suite_create("derive");
-    TCase *t = tcase_create("in and clone_in");
+    TCase *t = tcase_create("plans that derive");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, algorithms);
     tcase_add_loop_test(t, values, 0, N_PLANS);
+    tcase_add_loop_test(t, put_in, 0, N_EAGER);
+    tcase_add_test(t, eager_errors);
     tcase_add_test(t, structure);
     tcase_add_test(t, ranges);
     tcase_add_test(t, errors);
