@@ -36,8 +36,7 @@ static inline void text_open(const char *text) {
     mlc_program *p = mlc_program_parse(T.ctx, text, "t.mlc");
     ck_assert_msg(p && mlc_program_n_outputs(p) == 1, "%s", mlc_error(T.ctx));
     T.out = mlc_program_output(p, 0);
-    T.plan = mlc_program_find_plan(p, "p");
-    if (!T.plan) T.plan = mlc_plan_new(T.ctx);
+    T.plan = strstr(text, "plan p {") ? mlc_program_find_plan(p, "p") : mlc_plan_new(T.ctx);
 }
 
 /* ---- buffers ---- */
