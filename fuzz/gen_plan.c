@@ -47,7 +47,8 @@ typedef struct {
     bool inlined[FUNCS];
     Path around[FUNCS];  /* where it is computed: empty at root */
     const char *line_of[FUNCS][4]; /* definitions, in the program's text */
-    bool careless, output; /* output: the Func at hand is one of the program's */
+    bool careless, stored; /* stored: the Func at hand is stored outside of where it is computed */
+    bool output; /* the Func at hand is one of the program's */
     int lines;
 } Plan;
 
@@ -361,8 +362,10 @@ static bool place(Plan *p, int k) {
     bool at_once = false;
     for (int m = store && j < i ? j + 1 : 0; m <= i; m++) at_once |= runs_at_once(p, &path.at[m]);
     if (store && (!at_once || p->careless || gen_below(g, 20) == 0)) {
+        p->stored = true;
         if (j < i) put_site(p, "store_at", &path.at[j]);
         else if (!at_once) begin(p, "store_root"), gen_put(g, ")");
+        else p->stored = false;
     }
     put_site(p, "compute_at", &path.at[i]);
     task(p);
@@ -371,7 +374,7 @@ static bool place(Plan *p, int k) {
     return true;
 }
 
-/* Of the memory of a Func that is computed: any layout is legal. */
+/* Of the memory of a Func that is computed: any layout is legal, but sizes and places may be refused. */
 static void memory(Plan *p, const GenFunc *f) {
     if (!f->rank || (f->output && !(p->careless && gen_below(p->g, 4) == 0))) return;
     if (f->rank > 1 && gen_below(p->g, 6) == 0) {
@@ -382,6 +385,20 @@ static void memory(Plan *p, const GenFunc *f) {
     if (gen_below(p->g, 6) == 0) {
         begin(p, "align_storage");
         gen_put(p->g, "%s, %d)", arg_name(f, gen_below(p->g, f->rank)), a_factor(p));
+    }
+    if (gen_below(p->g, 12) == 0) {
+        begin(p, "bound_storage");
+        gen_put(p->g, "%s, %d)", arg_name(f, gen_below(p->g, f->rank)), gen_below(p->g, 4) ? 64 : a_factor(p));
+    }
+    if (p->stored && gen_below(p->g, 3) == 0) {
+        begin(p, "fold_storage");
+        gen_put(p->g, "%s, %d%s)", arg_name(f, gen_below(p->g, f->rank)), gen_below(p->g, 3) ? 32 : a_factor(p),
+                gen_below(p->g, 3) ? "" : ", .way = both");
+    }
+    if (gen_below(p->g, 8) == 0) {
+        static const char *const where[] = { "heap", "heap", "stack", "register" };
+        begin(p, "store_in");
+        gen_put(p->g, "%s)", where[gen_below(p->g, 4)]);
     }
 }
 
@@ -414,6 +431,7 @@ static void promises(Plan *p, const GenFunc *f) {
 static void schedule(Plan *p, int k) {
     const GenFunc *f = func_of(p, k);
     p->output = f->output;
+    p->stored = false;
     for (int s = 0; s <= f->updates; s++) {
         open_stage(p, f, s);
         start_nest(&p->nest[k][s], f, s, p->line_of[k][s] ? p->line_of[k][s] : "");

@@ -8,7 +8,7 @@ $(READERS:%=fuzz-%):
 	    EXTRA="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
 	$(Q)mkdir -p $(BUILD)/fuzz/corpus_$(@:fuzz-%=%)
 	$(Q)case $@ in fuzz-parse) cp -n apps/*/*.mlc fuzz/corpus/*.mlc $(BUILD)/fuzz/corpus_parse ;; esac
-	$(Q)awk -F'"' '/^(OP|DIRECTIVE|TAIL)\(/ && $$2 ~ /^[a-z_0-9]+$$/ { print "\"" $$2 "\"" }' include/mlc/ops.def \
+	$(Q)awk -F'"' '/^(OP|DIRECTIVE|TAIL|MEMORY|WAY)\(/ && $$2 ~ /^[a-z_0-9]+$$/ { print "\"" $$2 "\"" }' include/mlc/ops.def \
 	    src/schedule/directives.def > $(BUILD)/fuzz/words.dict
 	$(Q)ASAN_OPTIONS=allocator_may_return_null=1 $(BUILD)/fuzz/$(@:fuzz-%=reader_%) -max_total_time=$(TIME) -timeout=20 \
 	    -rss_limit_mb=4096 -malloc_limit_mb=4096 -artifact_prefix=$(BUILD)/fuzz/ $(if $(filter fuzz-parse,$@),-dict=$(BUILD)/fuzz/words.dict) \

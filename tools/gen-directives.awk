@@ -11,7 +11,7 @@ BEGIN {
     print "|---|---|---|"
 }
 /^ \*|^\/\*/ { next } # the head comment
-/^(DIRECTIVE|TAIL)\(/ { row = "" }
+/^(DIRECTIVE|TAIL|MEMORY|WAY)\(/ { row = "" }
 {
     row = row $0
     if ($0 !~ /\)$/) next
@@ -20,6 +20,14 @@ BEGIN {
     if (row ~ /^DIRECTIVE/) printf "| `%s` | `%s` | %s |\n", head[3], text[4], text[6]
     if (row ~ /^TAIL/) {
         if (!tails++) print "\n| `.tail =` | what happens where the extent is no multiple of the factor |\n|---|---|"
+        printf "| `%s` | %s |\n", head[3], text[2]
+    }
+    if (row ~ /^MEMORY/) {
+        if (!memories++) print "\n| `store_in(..)` | where the values are kept |\n|---|---|"
+        printf "| `%s` | %s |\n", head[3], text[2]
+    }
+    if (row ~ /^WAY/) {
+        if (!ways++) print "\n| `.way =` | which way the window of a folded dimension moves |\n|---|---|"
         printf "| `%s` | %s |\n", head[3], text[2]
     }
     row = ""

@@ -22,10 +22,24 @@ typedef enum {
 } mlc_tail;
 
 typedef enum {
+    MLC_MEMORY_AUTO,     /* the stack where the size is a small constant, else the heap */
+    MLC_MEMORY_HEAP,
+    MLC_MEMORY_STACK,    /* an array: its size must be bounded by a constant, of 128 KiB at most */
+    MLC_MEMORY_REGISTER, /* named variables: every index must be a constant once loops are unrolled */
+    MLC_MEMORY_COUNT
+} mlc_memory;
+
+typedef enum {
+    MLC_WAY_FORWARD, /* the window of a folded dimension must not fall back along its loop */
+    MLC_WAY_BOTH,    /* it may, where each iteration computes its window anew */
+    MLC_WAY_COUNT
+} mlc_way;
+
+typedef enum {
     MLC_SPLIT, MLC_FUSE, MLC_TILE, MLC_REORDER,
     MLC_SERIAL, MLC_PARALLEL, MLC_VECTORIZE, MLC_UNROLL,
     MLC_COMPUTE_ROOT, MLC_COMPUTE_AT, MLC_COMPUTE_INLINE, MLC_STORE_ROOT, MLC_STORE_AT,
-    MLC_REORDER_STORAGE, MLC_ALIGN_STORAGE,
+    MLC_REORDER_STORAGE, MLC_ALIGN_STORAGE, MLC_BOUND_STORAGE, MLC_FOLD_STORAGE, MLC_STORE_IN,
     MLC_ASYNC,
     MLC_BOUND, MLC_ESTIMATE, MLC_UNSCHEDULED,
     MLC_IN, MLC_CLONE_IN, MLC_EAGER_INLINE,
@@ -38,8 +52,10 @@ typedef struct {
     int n;               /* reorder, reorder_storage: how many */
     mlc_var v[8];        /* loops or dimensions, in the order written */
     int64_t k[2];        /* factors: split, tile (x, y), vectorize/unroll/parallel with a factor; bound, estimate: min, extent;
-                          * align_storage: elements */
+                          * align_storage, bound_storage, fold_storage: elements */
     mlc_tail tail;
+    mlc_memory memory;   /* store_in */
+    mlc_way way;         /* fold_storage */
     mlc_func at;         /* compute_at, store_at: the consumer */
     int at_stage;        /* -1: any of its stages that has the loop */
     int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs */
@@ -80,6 +96,14 @@ typedef struct mlc_plan mlc_plan;
 /* align_storage(v, n): what is stored along v is padded to a multiple of n elements (1 or more), so that the
  * strides of the dimensions outside of it are multiples of n. */
 #define mlc_align_storage(v_, n_) mlc_size_of(MLC_ALIGN_STORAGE, v_, n_, MLC_HERE)
+/* bound_storage(v, n): memory for n points along v, whatever is computed; where n is not known to be enough, the
+ * call checks it. */
+#define mlc_bound_storage(v_, n_) mlc_size_of(MLC_BOUND_STORAGE, v_, n_, MLC_HERE)
+/* fold_storage(v, n): of a Func stored outside of a loop along which v moves, a circle of n points, where any n (not
+ * a power of two alone) will do.  .way = MLC_WAY_BOTH lets the window of v fall back along that loop. */
+#define mlc_fold_storage(...) mlc_fold_of((struct mlc_fold_args){ .loc = MLC_HERE, __VA_ARGS__ })
+/* store_in(MLC_MEMORY_...): which memory; an error where the values cannot live there. */
+#define mlc_store_in(memory_) mlc_memory_of(memory_, MLC_HERE)
 
 /* async(): the Func is computed in a task of its own, at the same time as what follows; its consumers wait for the
  * points that they read.  Where it is stored outside of the loop that it is computed in, its task runs ahead, as
@@ -149,11 +173,19 @@ struct mlc_loop_args {
     int64_t factor;
     mlc_tail tail;
 };
+struct mlc_fold_args {
+    mlc_loc loc;
+    mlc_var v;
+    int64_t size;
+    mlc_way way;
+};
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);
 MLC_API mlc_directive mlc_fuse_of(mlc_var inner, mlc_var outer, mlc_var fused, mlc_loc loc);
 MLC_API mlc_directive mlc_order_of(mlc_directive_kind kind, int n, const mlc_var *v, mlc_loc loc);
+MLC_API mlc_directive mlc_fold_of(struct mlc_fold_args a);
+MLC_API mlc_directive mlc_memory_of(mlc_memory memory, mlc_loc loc);
 MLC_API mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t size, mlc_loc loc);
 MLC_API mlc_directive mlc_place_of(mlc_directive_kind kind, mlc_loc loc);
 MLC_API mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, mlc_loc loc);

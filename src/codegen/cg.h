@@ -43,8 +43,9 @@ typedef struct {
     const char *name;
 } Piece;
 typedef struct {
+    const Storage *storage;
     Fn *fn;
-    bool fails;
+    const char *fails; /* why it stays an array, or NULL */
     VEC(Piece) piece;
 } Promoted;
 

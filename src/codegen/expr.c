@@ -213,12 +213,21 @@ static Text variable(Gen *G, const Sym *s) {
     return atom(in_scope(G, s));
 }
 
+static const char *index_text(Gen *G, const Node *index) {
+    StrBuf text;
+    sb_init(&text, G->arena);
+    ir_print(&text, index);
+    return text.at;
+}
+
 static const char *piece_of(Gen *G, Promoted *p, const char *name, const Node *index, int lanes) {
     int64_t at = 0;
     bool known = ir_is_int(index, &at) && p->fn == G->fn && p->piece.n < MOST_PIECES;
     for (int i = 0; known && i < p->piece.n; i++)
         if (p->piece.at[i].at == at && p->piece.at[i].lanes == lanes) return p->piece.at[i].name;
-    if (!known) p->fails = true;
+    if (!ir_is_int(index, &at)) p->fails = fmt(G, "its index %s is no constant", index_text(G, index));
+    else if (p->fn != G->fn) p->fails = "a parallel loop shares it";
+    else if (!known) p->fails = fmt(G, "it has more than %d pieces", MOST_PIECES);
     else VEC_PUSH(G->arena, &p->piece, ((Piece){ at, lanes, fresh(G, fmt(G, "%s_%lld", name, (long long)at)) }));
     return known ? p->piece.at[p->piece.n - 1].name : name;
 }
@@ -241,7 +250,7 @@ const char *mem_ref(Gen *G, Env *v, const Storage *s, int elem, const Node *inde
  * C gives an array's elements no address there.  What has an address stays an array. */
 const char *mem_address(Gen *G, Env *v, const Storage *s, int elem, const Node *index) {
     Promoted *p = pm_get(&G->promoted, &s->type[elem]);
-    if (p) p->fails = true;
+    if (p && !p->fails) p->fails = "a mask or a gather needs its address";
     return fmt(G, "%s + (%s)", in_scope(G, &s->type[elem]), index_expr(G, v, index));
 }
 

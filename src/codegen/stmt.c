@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { STACK_BYTES = 128 << 10 }; /* more than this never lives on a thread's stack */
-
 void note(Gen *G, const Stmt *s, const char *why) {
     const char *loop = s->kind == ST_FOR ? s->u.loop.var->name : "";
     line(G, "// scalarised%s%s: %s", *loop ? " " : "", loop, why);
@@ -294,7 +292,7 @@ static void heap_array(Gen *G, const Stmt *s, int e) {
 
 static bool on_stack(const Storage *t, int e) {
     int64_t n = t->const_elems;
-    return t->memory != STORE_HEAP && n > 0 && n <= STACK_BYTES / ty_bytes(t->type[e]);
+    return t->memory != STORE_HEAP && n > 0 && n <= MOST_STACK_BYTES / ty_bytes(t->type[e]);
 }
 
 static void alloc_element(Gen *G, const Stmt *s, int e) {
@@ -320,7 +318,7 @@ static void consider(Gen *G, const Storage *t) {
     for (int e = 0; e < t->n; e++) {
         if (!on_stack(t, e) || pm_has(&G->promoted, &t->type[e])) continue;
         Promoted *p = ARENA_NEW(G->arena, Promoted);
-        p->fn = G->fn;
+        *p = (Promoted){ .storage = t, .fn = G->fn };
         pm_put(&G->promoted, &t->type[e], p);
     }
 }
@@ -335,7 +333,11 @@ static void rehearse(Gen *G, const Stmt *s) {
     G->dry = false;
     for (uint32_t i = 0; i < G->promoted.cap; i++) {
         Promoted *p = G->promoted.key[i] ? G->promoted.val[i] : NULL;
-        if (p && !p->fails) p->fails = !pieces_fit(p);
+        if (p && !p->fails && !pieces_fit(p)) p->fails = "vectors of it overlap";
+        if (p && p->fails && p->storage->memory == STORE_REGISTER) {
+            Place place = sch_place(G->arena, p->storage->memory_line);
+            fault_raise(G->arena->fault, ERR_REGISTER, &place, p->storage->func->name, p->fails);
+        }
     }
     G->fn->out.at[G->fn->out.n = out] = 0;
     G->functions.at[G->functions.n = functions] = 0;

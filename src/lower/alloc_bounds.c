@@ -1,13 +1,27 @@
 /* alloc_bounds.c - the memory of an internal Func: the union of its boxes over the loops between the place
- * where it is stored and the place where it is computed.
+ * where it is stored and the place where it is computed, folded where that may be (folding.c).
  *
  * A size that is a small constant (at least: bounded by one) goes to the stack, with that constant as
- * extents, so that strides are constants too. */
+ * extents, so that strides are constants too; the plan may say another memory (store_in) and another extent
+ * (bound_storage).  A note says for readers of the loops what was decided, and why. */
 #include "lower/nest.h"
 
 #include <string.h>
 
-enum { STACK_BYTES = 16 * 1024 };
+enum { SMALL_BYTES = 16 * 1024 };
+static const int64_t MOST = (int64_t)1 << 40; /* larger numbers of elements are all the same */
+
+/* The memory of one Func while its size is found. */
+typedef struct {
+    Build *b;
+    FuncNest *fn;
+    const StorageSched *plan;
+    const Facts *facts;     /* at the store scope */
+    Storage *t;
+    int64_t most[MAX_RANK]; /* constants that bound the extents */
+    int open;               /* a dimension that has none, or -1 */
+    StrBuf note;
+} Room;
 
 static const char *identifier(Build *b, const char *name) {
     char *id = arena_str(b->arena, name);
@@ -18,6 +32,8 @@ static const char *identifier(Build *b, const char *name) {
     sm_put(&b->names, full, (void *)(uintptr_t)1);
     return full;
 }
+
+/* ---- extents ---- */
 
 /* The box at the store scope. */
 static Interval lifetime(Build *b, const FuncNest *fn, int d) {
@@ -33,40 +49,123 @@ static Interval lifetime(Build *b, const FuncNest *fn, int d) {
     return all;
 }
 
+/* Does dimension d differ between iterations of a loop outside of which it is stored?  Else nobody wonders why
+ * it is not folded. */
+static bool moves(const Room *r, int d) {
+    const FuncNest *fn = r->fn;
+    for (const Scope *s = fn->compute; s != fn->store; s = s->up)
+        if (s->var && (ir_uses(r->b->arena, fn->full[d].lo, s->var) || ir_uses(r->b->arena, fn->full[d].hi, s->var))) return true;
+    return false;
+}
+
+static void fold(Room *r, int d) {
+    const char *why;
+    r->t->fold[d] = low_fold(r->b, r->fn, d, &why);
+    if (r->t->fold[d]) {
+        r->t->min[d] = ir_idx(r->b->ir, 0);
+        r->t->extent[d] = ir_idx(r->b->ir, r->t->fold[d]);
+    } else if (why && moves(r, d)) {
+        sb_printf(&r->note, ", %s not folded: %s", r->fn->func->arg[d]->name, why);
+    }
+}
+
+/* bound_storage: the extent is what the plan says, and a check that it will do. */
+static void cap(Room *r, int d) {
+    Build *b = r->b;
+    const Node *arg[2] = { r->t->extent[d], ir_idx(b->ir, r->plan->dim[d].most) };
+    const Node *cond = sim_simplify(b->ir, r->facts, ir_make2(b->ir, OP_LE, arg[0], arg[1]));
+    int64_t need;
+    if (ir_is(cond, 0) && ir_is_int(arg[0], &need)) {
+        Place place = sch_place(b->arena, r->plan->dim[d].most_line);
+        fault_raise(b->fault, ERR_STORAGE_BOUND, &place, r->fn->func->name, low_number(b, d), (long long)need, (long long)r->plan->dim[d].most);
+    }
+    if (!r->t->fold[d]) r->t->extent[d] = arg[1];
+    if (ir_is(cond, 1)) return;
+    Stmt *check = low_check(b, cond, ERR_STORAGE_BOUND, r->fn->func->name, low_number(b, d), 2, arg);
+    check->line = r->plan->dim[d].most_line;
+    VEC_PUSH(b->arena, &r->fn->room, check);
+}
+
+static void find_extent(Room *r, int d) {
+    Build *b = r->b;
+    FuncNest *fn = r->fn;
+    Interval i = lifetime(b, fn, d);
+    int64_t lo;
+    r->t->min[d] = sim_simplify(b->ir, r->facts, i.lo);
+    r->t->extent[d] = low_length(b, r->facts, i);
+    fold(r, d);
+    if (r->plan->dim[d].most) cap(r, d);
+    bool tile = fn->store == fn->compute && fn->most[d] > 0 && fn->computed[d].hi == fn->box[d].hi;
+    if (tile && !r->plan->dim[d].most) r->most[d] = fn->most[d];
+    else if (!sim_const_bounds(b->ir, r->facts, r->t->extent[d], &lo, &r->most[d])) r->open = d;
+    if (r->most[d] < 1) r->most[d] = 1;
+}
+
+/* ---- which memory ---- */
+
+/* Elements with padding, saturated. */
+static int64_t elements(const Room *r) {
+    int64_t n = 1;
+    for (int d = 0; d < r->t->rank; d++)
+        if (__builtin_mul_overflow(n, st_align_up(r->most[d], r->t->align[d]), &n) || n > MOST) return MOST;
+
+    return n;
+}
+
+/* Stack and registers, where the plan asks for them. */
+static void need_constant(const Room *r, int64_t bytes) {
+    const char *what = r->plan->memory == MLC_MEMORY_STACK ? "the stack" : "a register";
+    Place place = sch_place(r->b->arena, r->plan->memory_line);
+    if (r->open >= 0) fault_raise(r->b->fault, ERR_STACK_EXTENT, &place, r->fn->func->name, r->open, what);
+    if (bytes > MOST_STACK_BYTES)
+        fault_raise(r->b->fault, ERR_STACK_SIZE, &place, r->fn->func->name, (long long)bytes, what, (long long)MOST_STACK_BYTES);
+}
+
+static void choose_memory(Room *r) {
+    Storage *t = r->t;
+    int64_t n = elements(r), widest = 1, all = 0;
+    for (int i = 0; i < t->n; i++) {
+        int64_t bytes = (int64_t)mlc_type_size(t->type[i]);
+        widest = bytes > widest ? bytes : widest;
+        all += bytes;
+    }
+    bool small = r->open < 0 && n * widest <= SMALL_BYTES;
+    switch (r->plan->memory) {
+    case MLC_MEMORY_STACK: case MLC_MEMORY_REGISTER: need_constant(r, n * all); break;
+    case MLC_MEMORY_HEAP: break;
+    default:
+        if (!small) sb_puts(&r->note, r->open < 0 ? ", too large for the stack" : ", of no constant size");
+    }
+    bool asked = r->plan->memory == MLC_MEMORY_STACK || r->plan->memory == MLC_MEMORY_REGISTER;
+    if (!small && !asked) return;
+    for (int d = 0; d < t->rank; d++) t->extent[d] = ir_idx(r->b->ir, r->most[d]);
+    t->const_elems = n;
+    sb_printf(&r->note, ", %lld bytes", (long long)(n * all));
+    t->memory = r->plan->memory == MLC_MEMORY_HEAP ? STORE_HEAP : r->plan->memory == MLC_MEMORY_REGISTER ? STORE_REGISTER : STORE_STACK;
+}
+
+static const char *place_name(Build *b, const Scope *s) {
+    while (s->up && !s->dim) s = s->up;
+    return s->dim ? arena_printf(b->arena, "%s.%s", sch_stage_name(b->arena, s->stage->fn->func, s->stage->index), s->dim->name) : "root";
+}
+
 void low_allocate(Build *b, FuncNest *fn) {
     Func *f = fn->func;
     Storage *t = ARENA_NEW(b->arena, Storage);
-    const Facts *facts = low_facts(b, NULL, fn->store);
     *t = (Storage){ .func = f, .name = identifier(b, f->name), .rank = f->rank, .n = f->n };
     t->line = fn->sched->store.line ? fn->sched->store.line : fn->sched->compute.line;
     memcpy(t->type, f->type, sizeof t->type);
-    memcpy(t->order, fn->sched->storage.order, sizeof t->order);
-    memcpy(t->align, fn->sched->storage.align, sizeof t->align);
-    int64_t elems = 1, most[MAX_RANK], bytes = 1;
-    bool small = true;
-    for (int i = 0; i < f->n; i++) bytes = (int64_t)mlc_type_size(f->type[i]) > bytes ? (int64_t)mlc_type_size(f->type[i]) : bytes;
+    Room r = { .b = b, .fn = fn, .plan = &fn->sched->storage, .facts = low_facts(b, NULL, fn->store), .t = t, .open = -1 };
+    sb_init(&r.note, b->arena);
+    sb_printf(&r.note, "at %s", place_name(b, fn->store));
+    memcpy(t->order, r.plan->order, sizeof t->order);
     for (int d = 0; d < f->rank; d++) {
-        Interval i = lifetime(b, fn, d);
-        int64_t lo;
-        t->min[d] = sim_simplify(b->ir, facts, i.lo);
-        t->extent[d] = low_length(b, facts, i);
-        t->fold[d] = low_fold(b, fn, d);
-        if (t->fold[d]) {
-            t->min[d] = ir_idx(b->ir, 0);
-            t->extent[d] = ir_idx(b->ir, t->fold[d]);
-        }
-        bool tile = fn->store == fn->compute && fn->most[d] > 0 && fn->computed[d].hi == fn->box[d].hi;
-        if (tile) most[d] = fn->most[d];
-        else small = small && sim_const_bounds(b->ir, facts, t->extent[d], &lo, &most[d]);
-        small = small && most[d] <= STACK_BYTES;
-        elems *= small && most[d] > 0 ? st_align_up(most[d], t->align[d]) : 1;
-        small = small && elems * bytes <= STACK_BYTES;
+        t->align[d] = r.plan->dim[d].align;
+        find_extent(&r, d);
     }
-    if (small) {
-        for (int d = 0; d < f->rank; d++) t->extent[d] = ir_idx(b->ir, most[d] > 0 ? most[d] : 1);
-        t->const_elems = elems;
-        t->memory = STORE_STACK;
-    }
+    choose_memory(&r);
+    t->memory_line = r.plan->memory_line;
+    t->note = r.note.at;
     fn->storage = t;
     if (fn->sched->async) low_async_ahead(b, fn);
 }

@@ -66,7 +66,10 @@ static Stmt *emit_scope(Build *b, Scope *s) {
             Stmt *both[2] = { made, body };
             body = st_block(a, 2, both);
         }
-        if (item->stored && body) body = st_alloc(a, item->fn->storage, body);
+        if (item->stored && body) {
+            Stmt *both[2] = { st_block(a, item->fn->room.n, item->fn->room.at), st_alloc(a, item->fn->storage, body) };
+            body = st_block(a, 2, both);
+        }
     }
     if (!s->up) { /* what the caller's buffers must hold, before any work, over the boxes of root */
         Stmt *both[2] = { st_block(a, b->check.n, b->check.at), body };

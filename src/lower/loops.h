@@ -26,6 +26,7 @@ typedef struct Channel {
 
 /* Memory of one Func in this program: an input, an output, or an internal allocation. */
 typedef enum { STORE_HEAP, STORE_STACK, STORE_REGISTER } MemoryKind;
+enum { MOST_STACK_BYTES = 128 << 10 }; /* of one Func on a thread's stack */
 typedef struct Storage {
     Func *func;
     const char *name;             /* unique in the program, a C identifier */
@@ -42,7 +43,8 @@ typedef struct Storage {
     MemoryKind memory;
     int64_t const_elems;          /* elements when the size is a constant, else 0 */
     Channel *channel;             /* of an asynchronous Func: threads share this memory; else NULL */
-    const PlanLine *line;         /* why it is where it is */
+    const PlanLine *line, *memory_line; /* why it is where it is, and store_in */
+    const char *note;             /* internal: place, size and what was decided about it, for readers */
 } Storage;
 
 typedef struct Stmt Stmt;

@@ -90,6 +90,7 @@ struct FuncNest {
     Interval computed[MAX_RANK]; /* the box with rounded tails */
     const Node *wanted;      /* at root: does any of its readers run?  Elsewhere true */
     VEC(StageNest *) stage;
+    VEC(Stmt *) room;        /* checks in front of the allocation */
 };
 
 typedef struct {
@@ -145,8 +146,8 @@ bool low_encloses(const Scope *outer, const Scope *inner);
 
 /* sliding.c: of a Func stored outside of where it is computed, compute only what is new. */
 bool low_slide(Build *b, FuncNest *fn);
-/* folding.c: the size of the circular buffer that dimension d needs, 0: none. */
-int64_t low_fold(Build *b, FuncNest *fn, int d);
+/* folding.c: the size of the circular buffer that dimension d gets, 0: none, and why. */
+int64_t low_fold(Build *b, FuncNest *fn, int d, const char **why);
 
 /* async.c: may an asynchronous Func be where it is placed, and how far may it run ahead? */
 void low_async_place(Build *b, const FuncNest *fn);

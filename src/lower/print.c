@@ -3,7 +3,7 @@
  *
  *     let bx.y.min = by.y.min
  *     for by.yo in [0, (by.y.extent + 7) / 8) parallel  // blur.c:15 parallel(yo)
- *       alloc bx[x: by.x.min, by.x.extent][y: ...] f32 stack
+ *       alloc bx[by.x.min +: 34][...] f32 stack at by.yo, 1088 bytes
  *       produce bx
  *
  * Lets and allocations do not indent what they enclose: their scope is the rest of the block, and a chain
@@ -65,6 +65,7 @@ static void print_alloc(StrBuf *out, const Storage *t) {
     }
     for (int i = 0; i < t->n; i++) sb_printf(out, " %s", mlc_type_name(t->type[i]));
     sb_printf(out, " %s", memory[t->memory]);
+    if (t->note) sb_printf(out, " %s", t->note);
     print_line(out, t->line);
 }
 

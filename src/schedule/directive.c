@@ -13,6 +13,16 @@ const char *const sch_tails[MLC_TAIL_COUNT] = {
 #include "directives.def"
 };
 
+const char *const sch_memories[MLC_MEMORY_COUNT] = {
+#define MEMORY(kind, name, doc) [MLC_MEMORY_##kind] = #name,
+#include "directives.def"
+};
+
+const char *const sch_ways[MLC_WAY_COUNT] = {
+#define WAY(kind, name, doc) [MLC_WAY_##kind] = #name,
+#include "directives.def"
+};
+
 /* ---- constructors ---- */
 
 mlc_directive mlc_split_of(struct mlc_split_args a) {
@@ -66,6 +76,14 @@ mlc_directive mlc_wrap_of(mlc_directive_kind kind, int n, const mlc_func *f, mlc
     return d;
 }
 
+mlc_directive mlc_fold_of(struct mlc_fold_args a) {
+    return (mlc_directive){ .kind = MLC_FOLD_STORAGE, .n = 1, .v = { a.v }, .k = { a.size }, .way = a.way, .loc = a.loc };
+}
+
+mlc_directive mlc_memory_of(mlc_memory memory, mlc_loc loc) {
+    return (mlc_directive){ .kind = MLC_STORE_IN, .memory = memory, .loc = loc };
+}
+
 mlc_stage mlc_this_stage(mlc_stage s) {
     return s;
 }
@@ -94,13 +112,17 @@ static const char *print_funcs(StrBuf *out, const mlc_directive *d) {
     return d->n_func ? ", " : "";
 }
 
+static const char *word(const char *const *words, int n, int i) {
+    return i >= 0 && i < n ? words[i] : "?";
+}
+
 void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     bool known = (unsigned)d->kind < MLC_DIRECTIVE_COUNT;
     const char *shape = known ? sch_directives[d->kind].shape : "", *comma = "";
     bool optional = false;
     int v = 0, k = 0;
     sb_printf(out, "%s(", known ? sch_directives[d->kind].name : "?");
-    for (; *shape && *shape != 't'; shape++) {
+    for (; *shape && !strchr(SHAPE_OPTIONS, *shape); shape++) {
         optional |= *shape == '?';
         if (*shape == '?' || (optional && d->k[k] == 0)) continue;
         if (*shape == '*') {
@@ -116,10 +138,12 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
         if (*shape == 'f') print_stage(out, d->at.f, d->at_stage, true);
         else if (*shape == 'w') print_stage(out, d->made.f, 0, false);
         else if (*shape == 'v' || *shape == 'n') print_loop(out, d->v[v++]);
+        else if (*shape == 'm') sb_puts(out, word(sch_memories, MLC_MEMORY_COUNT, (int)d->memory));
         else sb_printf(out, "%lld", (long long)d->k[k++]);
     }
     bool tail = *shape == 't' && d->tail > MLC_TAIL_AUTO && d->tail < MLC_TAIL_COUNT;
     if (tail) sb_printf(out, ", .tail = %s", sch_tails[d->tail]);
+    if (*shape == 'd' && d->way) sb_printf(out, ", .way = %s", word(sch_ways, MLC_WAY_COUNT, (int)d->way));
     sb_puts(out, ")");
 }
 

@@ -78,6 +78,8 @@ static void check(mlc_plan *plan, const PlanLine *l) {
         if (!d->v[i].sym) fault_raise(f, ERR_PLAN_NO_LOOP_NAME, &place, i + 1);
     bool made = strchr(shape, 'w');
     if (made || strchr(shape, 'g')) check_funcs(plan, l, made, &place);
+    if ((unsigned)d->memory >= MLC_MEMORY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->memory, "memory", "MLC_MEMORY_HEAP, STACK, REGISTER");
+    if ((unsigned)d->way >= MLC_WAY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->way, "way", "MLC_WAY_FORWARD, BOTH");
     if ((unsigned)d->tail >= MLC_TAIL_COUNT) fault_raise(f, ERR_BAD_TAIL, &place, (int)d->tail);
 }
 

@@ -88,29 +88,29 @@ static mlc_var loop_of(PlanText *t, const char *what) {
 
 /* ---- one directive ---- */
 
-static void tail(PlanText *t, mlc_directive *d) {
+/* One of the words of a table. */
+static int word(PlanText *t, const char *what, const char *const *words, int n, ErrCode unknown) {
     Token at = t->L->tok;
-    const char *name = lex_name(t->L, "a tail: auto, guard, shift or round");
-    for (int i = 0; i < MLC_TAIL_COUNT; i++)
-        if (!strcmp(name, sch_tails[i])) {
-            d->tail = (mlc_tail)i;
-            return;
-        }
+    const char *name = lex_name(t->L, what);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(name, words[i])) return i;
     Place place = lex_place_of(t->L, &at);
-    fault_raise(t->L->fault, ERR_PLAN_TAIL, &place, name, did_you_mean(t, name, sch_tails, MLC_TAIL_COUNT));
+    fault_raise(t->L->fault, unknown, &place, name, did_you_mean(t, name, words, n));
 }
 
-/* `.tail = guard`, behind the arguments. */
-static void option(PlanText *t, mlc_directive *d, const char *directive, bool has_tail) {
+/* `.tail = guard`, behind the arguments; `kind` is the letter of the shape, 0: it takes none. */
+static void option(PlanText *t, mlc_directive *d, const char *directive, char kind) {
+    const char *takes = kind == 't' ? ".tail" : kind == 'd' ? ".way" : "no option";
     lex_expect(t->L, ".");
     Token at = t->L->tok;
     const char *name = lex_name(t->L, "the name of an option");
-    if (!has_tail || strcmp(name, "tail")) {
+    if (!kind || strcmp(name, takes + 1)) {
         Place place = lex_place_of(t->L, &at);
-        fault_raise(t->L->fault, ERR_PLAN_OPTION, &place, directive, name, has_tail ? ".tail" : "no option");
+        fault_raise(t->L->fault, ERR_PLAN_OPTION, &place, directive, name, takes);
     }
     lex_expect(t->L, "=");
-    tail(t, d);
+    if (kind == 't') d->tail = (mlc_tail)word(t, "a tail: auto, guard, shift or round", sch_tails, MLC_TAIL_COUNT, ERR_PLAN_TAIL);
+    else d->way = (mlc_way)word(t, "a way: forward or both", sch_ways, MLC_WAY_COUNT, ERR_PLAN_WAY);
 }
 
 static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
@@ -123,6 +123,8 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
     } else if (shape == 'v' || shape == 'n') {
         if (d->n == (int)(sizeof d->v / sizeof *d->v)) lex_unexpected(t->L, "at most 8 loops");
         d->v[d->n++] = loop_of(t, shape == 'v' ? "the name of a loop" : "a name for the new loop");
+    } else if (shape == 'm') {
+        d->memory = (mlc_memory)word(t, "a memory: heap, stack or register", sch_memories, MLC_MEMORY_COUNT, ERR_PLAN_MEMORY);
     } else {
         d->k[(*k)++] = lex_integer(t->L, shape == 'k' ? "a size of 1 or more" : "an integer");
         bool wrong = shape == 'k' && d->k[*k - 1] < 1;
@@ -158,9 +160,10 @@ static void funcs(PlanText *t, mlc_directive *d) {
 
 static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) {
     int k = 0, count = 0;
-    bool optional = false, has_tail = strchr(info->shape, 't') != NULL;
+    bool optional = false;
+    const char *option_at = strpbrk(info->shape, SHAPE_OPTIONS);
     char last = 0;
-    for (const char *s = info->shape; *s && *s != 't'; s++) {
+    for (const char *s = info->shape; *s && s != option_at; s++) {
         if (*s == '?') {
             optional = true;
         } else if (*s == '*') {
@@ -175,7 +178,7 @@ static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) 
             argument(t, d, last = *s, &k);
         }
     }
-    while (lex_accept(t->L, ",")) option(t, d, info->name, has_tail);
+    while (lex_accept(t->L, ",")) option(t, d, info->name, option_at ? *option_at : 0);
 }
 
 static mlc_directive directive(PlanText *t) {

@@ -1,4 +1,5 @@
-/* resolve_storage.c - what a plan says of a Func's memory: the order of its dimensions and their padding.
+/* resolve_storage.c - what a plan says of a Func's memory: the order of its dimensions, their padding and
+ * size, and where it lives.
  *
  * Memory belongs to the Func, not to a stage, so a line of any of its stages says it.  How large it must be is
  * known to lowering alone. */
@@ -9,12 +10,15 @@ enum { MOST_ELEMENTS = 1 << 20 };
 void sch_first_storage(FuncSched *fs) {
     for (int d = 0; d < MAX_RANK; d++) {
         fs->storage.order[d] = d;
-        fs->storage.align[d] = 1;
+        fs->storage.dim[d].align = 1;
     }
 }
 
 bool sch_is_storage_directive(mlc_directive_kind kind) {
-    return kind == MLC_REORDER_STORAGE || kind == MLC_ALIGN_STORAGE;
+    switch (kind) {
+    case MLC_REORDER_STORAGE: case MLC_ALIGN_STORAGE: case MLC_BOUND_STORAGE: case MLC_FOLD_STORAGE: case MLC_STORE_IN: return true;
+    default: return false;
+    }
 }
 
 /* The named dimensions take the places that they held together. */
@@ -44,7 +48,27 @@ void sch_storage_directive(Resolve *r, FuncSched *fs, const PlanLine *line) {
         Place place = sch_place(r->arena, line);
         fault_raise(r->fault, ERR_STORAGE_OUTPUT, &place, fs->func->name);
     }
-    fs->storage.line = line;
-    if (line->d.kind == MLC_REORDER_STORAGE) reorder(r, fs, line);
-    else fs->storage.align[sch_dimension(r, fs->func, line, 0)] = size_of(r, line);
+    StorageSched *s = &fs->storage;
+    s->line = line;
+    if (line->d.kind == MLC_STORE_IN) {
+        s->memory = line->d.memory;
+        s->memory_line = line;
+        return;
+    }
+    if (line->d.kind == MLC_REORDER_STORAGE) {
+        reorder(r, fs, line);
+        return;
+    }
+    int d = sch_dimension(r, fs->func, line, 0);
+    int64_t size = size_of(r, line);
+    if (line->d.kind == MLC_ALIGN_STORAGE) {
+        s->dim[d].align = size;
+    } else if (line->d.kind == MLC_BOUND_STORAGE) {
+        s->dim[d].most = size;
+        s->dim[d].most_line = line;
+    } else {
+        s->dim[d].fold = size;
+        s->dim[d].way = line->d.way;
+        s->dim[d].fold_line = line;
+    }
 }

@@ -30,7 +30,8 @@ typedef struct {
     const char *name, *shape, *example, *doc;
 } DirectiveInfo;
 extern const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT];
-extern const char *const sch_tails[MLC_TAIL_COUNT];
+#define SHAPE_OPTIONS "td" /* letters of a shape that stand for an option */
+extern const char *const sch_tails[MLC_TAIL_COUNT], *const sch_memories[MLC_MEMORY_COUNT], *const sch_ways[MLC_WAY_COUNT];
 
 /* Appends the lines `stage: directive, ...; ...` from the current token up to the sign `close`, or to the
  * end of the text where it is NULL; raises at the first that is wrong. */
@@ -98,7 +99,14 @@ typedef struct {
 typedef struct {
     const PlanLine *line;    /* the last directive about it, NULL: none */
     int order[MAX_RANK];     /* dimensions, the one of stride 1 first */
-    int64_t align[MAX_RANK]; /* of each dimension: it is padded to a multiple of so many elements */
+    mlc_memory memory;
+    const PlanLine *memory_line;
+    struct {
+        int64_t align;       /* padded to a multiple of so many elements */
+        int64_t most, fold;  /* bound_storage, fold_storage; 0: not said */
+        mlc_way way;
+        const PlanLine *most_line, *fold_line;
+    } dim[MAX_RANK];
 } StorageSched;
 
 typedef struct {

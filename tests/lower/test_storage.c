@@ -1,4 +1,4 @@
-/* test_storage.c - what a plan says of memory: its layout and padding.  Values stay the same; the text of the
+/* test_storage.c - what a plan says of memory: its layout, size and kind.  Values stay the same; the text of the
  * flattened loops shows what became of the memory. */
 #include "kit.h"
 
@@ -87,6 +87,64 @@ START_TEST(padded_circle) {
 }
 END_TEST
 
+/* ---- size and memory ---- */
+
+/* A bound that is not known to do is checked in front of the allocation. */
+START_TEST(bounded) {
+    program();
+    line(f, 0, AT(g, "y"));
+    line(f, 0, STORE_AT_ROOT());
+    line(f, 0, SIZE(MLC_BOUND_STORAGE, "x", 19));
+    if (_i) line(f, 0, D(.kind = MLC_STORE_IN, .memory = MLC_MEMORY_HEAP));
+    all_sizes();
+    check_same(g, 17, 13, -3, 5);
+    ck_assert_int_eq(stats.peak, 19 * 2 * 4);
+    shows(_i ? "[index(0) +: index(2) fold 2] i32 heap at root, 152 bytes" : "[index(0) +: index(2) fold 2] i32 stack at root, 152 bytes");
+    ck_assert_str_eq(lower_and_run(g, box(MLC_I32, 2, 18, 3, 0, 0), NULL, 0),
+                     "f needs memory in dimension 0 for 20 points, and its bound_storage gives 19; give more");
+}
+END_TEST
+
+/* A circle of any size that holds the window: 3 of 3, 5 of 3; a smaller bound makes one of 3 where 4 is the choice. */
+START_TEST(circles) {
+    Func *in = input("in", MLC_I32, 2, 40, 80, -10, -40);
+    f = pure("f", 2, ir_add(I, at2(in, x, y), i32(1)));
+    g = pure("g", 2, ir_add(I, at2(f, x, plus(y, -1)), at2(f, x, plus(y, 1))));
+    line(f, 0, AT(g, "y"));
+    line(f, 0, STORE_AT_ROOT());
+    line(f, 0, _i < 2 ? SIZE(MLC_FOLD_STORAGE, "y", _i ? 5 : 3) : SIZE(MLC_BOUND_STORAGE, "y", 3));
+    all_sizes();
+    check_same(g, 17, 13, -3, 5);
+    ck_assert_int_eq(low_stores(&stats, f, 0), 17 * 15);
+    ck_assert_int_eq(stats.peak, 17 * (_i == 1 ? 5 : 3) * 4);
+}
+END_TEST
+
+/* Vectors along a circle that the plan asks for; the tail of the last vector stays inside of the window. */
+START_TEST(circle_of_vectors) {
+    program();
+    line(g, 0, SPLIT("x", "xo", "xi", 4, MLC_TAIL_GUARD));
+    line(g, 0, MARK(MLC_VECTORIZE, "xi", 0, MLC_TAIL_AUTO));
+    line(f, 0, AT(g, "xo"));
+    line(f, 0, STORE(g, "y"));
+    line(f, 0, SIZE(MLC_FOLD_STORAGE, "x", 6));
+    all_sizes();
+    check_same(g, 17, 13, -3, 5);
+    ck_assert_int_eq(stats.peak, 6 * 2 * 4);
+}
+END_TEST
+
+/* Why it is not: the alloc line says so. */
+START_TEST(notes) {
+    program();
+    line(g, 0, MARK(MLC_VECTORIZE, "x", 4, MLC_TAIL_GUARD));
+    line(f, 0, AT(g, "x"));
+    line(f, 0, STORE(g, "y"));
+    check_same(g, 17, 13, -3, 5);
+    shows("i32 heap at g.y, x not folded: vectors run along it, of no constant size  // t.c:22 store_at(g, y)\n");
+}
+END_TEST
+
 /* ---- what a plan may not say ---- */
 
 static const char *refused(int i) {
@@ -114,9 +172,35 @@ static const char *refused(int i) {
         line(f, 0, ROOT());
         line(f, 0, SIZE(MLC_ALIGN_STORAGE, "x", 1048577));
         return "t.c:21: schedule f: align_storage(x, 1048577): 1048577 elements are out of range; give 1 to 1048576";
+    case 6:
+        line(f, 0, ROOT());
+        line(f, 0, D(.kind = MLC_STORE_IN, .memory = MLC_MEMORY_REGISTER));
+        return "t.c:21: schedule f: store_in(register): the extent of f in dimension 1 is not bounded by a constant, as a register "
+               "needs; say bound_storage, or store it in the heap";
+    case 7:
+        line(f, 0, AT(g, "y"));
+        line(f, 0, STORE_AT_ROOT());
+        line(f, 0, SIZE(MLC_FOLD_STORAGE, "y", 1));
+        return "t.c:22: schedule f: fold_storage(y, 1): f needs 2 points at once in dimension 'y', and its circle holds 1; fold by "
+               "more";
+    case 8:
+        line(f, 0, AT(g, "x"));
+        line(f, 0, STORE_AT_ROOT());
+        line(f, 0, SIZE(MLC_FOLD_STORAGE, "x", 64));
+        return "t.c:22: schedule f: fold_storage(x, 64): dimension 'x' of f cannot be folded: what slides along a loop outside needs "
+               "it whole; drop the directive";
+    case 9:
+        line(f, 0, AT(g, "y"));
+        line(f, 0, STORE_AT_ROOT());
+        line(f, 0, SPLIT("y", "yo", "yi", 8, MLC_TAIL_ROUND));
+        line(f, 0, SIZE(MLC_FOLD_STORAGE, "y", 64));
+        return "t.c:23: schedule f: fold_storage(y, 64): dimension 'y' of f cannot be folded: a tail rounds its loop up; drop the "
+               "directive";
     default: return NULL;
     }
 }
+
+enum { REFUSALS = 10 };
 
 START_TEST(refusals) {
     program();
@@ -128,7 +212,7 @@ END_TEST
 
 START_TEST(all_refusals_run) {
     program();
-    ck_assert(refused(6) == NULL);
+    ck_assert(refused(REFUSALS) == NULL);
 }
 END_TEST
 
@@ -140,7 +224,11 @@ Suite *storage_suite(void) {
     tcase_add_test(t, some_of_three);
     tcase_add_loop_test(t, padded_rows, 0, 2);
     tcase_add_test(t, padded_circle);
-    tcase_add_loop_test(t, refusals, 0, 6);
+    tcase_add_loop_test(t, bounded, 0, 2);
+    tcase_add_loop_test(t, circles, 0, 3);
+    tcase_add_test(t, circle_of_vectors);
+    tcase_add_test(t, notes);
+    tcase_add_loop_test(t, refusals, 0, REFUSALS);
     tcase_add_test(t, all_refusals_run);
     suite_add_tcase(s, t);
     return s;

@@ -100,7 +100,8 @@ START_TEST(macros) {
                  mlc_unroll(y, .tail = MLC_TAIL_SHIFT), mlc_bound(x, 0, 3), mlc_estimate(y, -1, 9));
     mlc_schedule(mlc_update(by, 0), mlc_parallel(y, 2));
     mlc_schedule(bx, mlc_compute_at(by, yo), mlc_store_at(mlc_update(by, 0), y), mlc_compute_root(), mlc_compute_inline(), mlc_store_root(),
-                 mlc_reorder_storage(y, x), mlc_align_storage(x, 16));
+                 mlc_reorder_storage(y, x), mlc_align_storage(x, 16), mlc_bound_storage(y, 9), mlc_fold_storage(y, 4),
+                 mlc_fold_storage(y, 4, .way = MLC_WAY_BOTH), mlc_store_in(MLC_MEMORY_STACK));
     ck_assert_str_eq(mlc_error(ctx), "");
     mlc_plan *plan = mlc_plan_default(ctx);
     const char *expected =
@@ -108,21 +109,22 @@ START_TEST(macros) {
         "fuse(x, y, xy), reorder(y, x), serial(x), unroll(y, .tail = shift), bound(x, 0, 3), estimate(y, -1, 9);\n"
         "by.u0: parallel(y, 2);\n"
         "bx: compute_at(by, yo), store_at(by.u0, y), compute_root(), compute_inline(), store_root(), reorder_storage(y, x), "
-        "align_storage(x, 16);\n";
+        "align_storage(x, 16), bound_storage(y, 9), fold_storage(y, 4), fold_storage(y, 4, .way = both), store_in(stack);\n";
     ck_assert_str_eq(mlc_plan_print(plan), expected);
-    ck_assert_int_eq(mlc_plan_size(plan), 18);
+    ck_assert_int_eq(mlc_plan_size(plan), 22);
     mlc_plan *copy = mlc_plan_new(ctx);
     ck_assert(mlc_plan_parse(copy, expected, NULL));
-    for (int i = 0; i < 18; i++) { /* the same values, but for their places */
+    for (int i = 0; i < 22; i++) { /* the same values, but for their places */
         mlc_directive a, b;
         mlc_stage s, t;
         ck_assert(mlc_plan_get(plan, i, &s, &a) && mlc_plan_get(copy, i, &t, &b));
         ck_assert(s.f == t.f && s.stage == t.stage && a.kind == b.kind && a.n == b.n && a.tail == b.tail && a.at.f == b.at.f);
+        ck_assert(a.memory == b.memory && a.way == b.way);
         ck_assert(a.at_stage == b.at_stage && !memcmp(a.k, b.k, sizeof a.k));
         for (int v = 0; v < 8; v++) ck_assert(a.v[v].sym == b.v[v].sym);
         ck_assert(a.loc.line > 0 && strstr(a.loc.file, "test_plan_text.c"));
     }
-    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 17 && !mlc_plan_drop(copy, 17) && !mlc_plan_get(copy, 17, NULL, NULL));
+    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 21 && !mlc_plan_drop(copy, 21) && !mlc_plan_get(copy, 21, NULL, NULL));
     Arena a = { 0 };
     arena_init(&a, NULL, &ctx->fault);
     Place place = sch_place(&a, &plan->line.at[10]);
@@ -148,6 +150,10 @@ START_TEST(text_errors) {
         { "by: split(x, xo, xi, 8, .tail = grd)", "plan:1:33: there is no tail 'grd'; use auto, guard, shift or round" },
         { "by: split(x, xo, xi, 8, .tail = gard)", "plan:1:33: there is no tail 'gard' (did you mean 'guard'?); use auto, guard, shift or round" },
         { "by: split(x, xo, xi, 8, .tile = guard)", "plan:1:26: split has no option .tile; it takes .tail" },
+        { "bx: store_in(stak)", "plan:1:14: there is no memory 'stak' (did you mean 'stack'?); use auto, heap, stack or register" },
+        { "bx: store_in(4)", "plan:1:14: expected a memory: heap, stack or register, found '4'; see docs/language.md" },
+        { "bx: fold_storage(x, 4, .way = back)", "plan:1:31: there is no way 'back'; use forward or both" },
+        { "bx: fold_storage(x, 4, .tail = guard)", "plan:1:25: fold_storage has no option .tail; it takes .way" },
         { "by: fuse(x, y, z, .tail = guard)", "plan:1:20: fuse has no option .tail; it takes no option" },
         { "by: split(x, xo, xi, 0)", "plan:1:23: the size 0 is out of range; give 1 or more" },
         { "by: split(x, xo, xi, n)", "plan:1:22: expected a size of 1 or more, found 'n'; see docs/language.md" },
@@ -196,6 +202,10 @@ START_TEST(value_errors) {
         { { by.f, 0 }, mlc_order_of(MLC_REORDER, 9, v, (mlc_loc){ "a.c", 3 }), "a.c:3: schedule by: reorder(x, x, x, x, x, x, x, x): 9 loops are reordered; name 1 to 8" },
         { { by.f, 0 }, mlc_fuse_of(x, empty, x, (mlc_loc){ "a.c", 3 }),
           "a.c:3: schedule by: fuse(x, ?, x): loop 2 has no value; make its Var with mlc_var_new" },
+        { { by.f, 0 }, mlc_memory_of((mlc_memory)9, (mlc_loc){ "a.c", 3 }),
+          "a.c:3: schedule by: store_in(?): 9 is no memory; give one of MLC_MEMORY_HEAP, STACK, REGISTER" },
+        { { by.f, 0 }, mlc_fold_of((struct mlc_fold_args){ { "a.c", 3 }, x, 8, (mlc_way)3 }),
+          "a.c:3: schedule by: fold_storage(x, 8, .way = ?): 3 is no way; give one of MLC_WAY_FORWARD, BOTH" },
         { { by.f, 1 }, mlc_split_of((struct mlc_split_args){ { "a.c", 3 }, x, x, x, 8, (mlc_tail)7 }),
           "a.c:3: schedule by.u0: split(x, x, x, 8): 7 is no tail; give one of MLC_TAIL_AUTO, GUARD, SHIFT, ROUND" },
     };
