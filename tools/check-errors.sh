@@ -2,7 +2,7 @@
 # check-errors.sh - every row of errors.def stands whole in some test: a test that compares its message.
 #
 # A row is found where the literal pieces of its text (what is left of the conversions %s, %d ...) occur one
-# after the other, within one string of a test.  `-v` also says which files.  Two rows need no test: AT only
+# after the other, within one string of a test or in a behaviour.  `-v` also says which files.  Two rows need no test: AT only
 # carries the text of another row, and CLOSURE needs a system that refuses executable memory.
 cd "$(dirname "$0")/.." || exit 2
 awk -f tools/gen-errors.awk src/base/errors.def | cmp -s - docs/errors.md || {
@@ -63,4 +63,4 @@ awk -v verbose="${1:-}" '
         if (!bad) print "errors: " rows " rows, each with a test"
         exit bad > 0
     }
-' src/base/errors.def tests/*/*.[ch]
+' src/base/errors.def tests/*/*.[ch] tests/behaviours/*/*.mlc
