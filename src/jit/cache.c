@@ -93,13 +93,14 @@ char *jit_read_file(Arena *a, const char *path, size_t *n) {
     return p;
 }
 
+#define TEMP_HEAD "mlc-tmp."
 static _Atomic unsigned temp_count;
 
 const char *jit_temp_path(Arena *a, const char *dir, const char *end) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     unsigned n = atomic_fetch_add(&temp_count, 1);
-    return arena_printf(a, "%s/tmp.%ld.%u.%llx.%s", dir, (long)getpid(), n,
+    return arena_printf(a, "%s/" TEMP_HEAD "%ld.%u.%llx.%s", dir, (long)getpid(), n,
                         (unsigned long long)t.tv_sec << 20 ^ (unsigned long long)t.tv_nsec, end);
 }
 
@@ -167,9 +168,13 @@ static long long limit_bytes(void) {
     return (mib < 0 || mib > 1 << 20 ? DEFAULT_MIB : mib) << 20;
 }
 
-static bool is_ours(const char *name) {
-    size_t n = strlen(name);
-    return n < sizeof ((Entry *)0)->name && (!strncmp(name, "tmp.", 4) || (n > 33 && name[32] == '.'));
+static bool is_temp(const char *name) {
+    return !strncmp(name, TEMP_HEAD, sizeof TEMP_HEAD - 1);
+}
+
+/* 32 hexadecimal digits and one of our endings: a folder may hold what others keep there. */
+static bool is_entry(const char *name) {
+    return strspn(name, "0123456789abcdef") == 32 && (!strcmp(name + 32, ".so") || !strcmp(name + 32, ".meta"));
 }
 
 /* Removes the oldest files beyond the limit, and what killed processes left. */
@@ -182,12 +187,12 @@ static void trim(Arena *a, const char *dir) {
     for (struct dirent *e; (e = readdir(d));) {
         struct stat st;
         Entry x;
-        if (!is_ours(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW)) continue;
-        if (!strncmp(e->d_name, "tmp.", 4)) {
+        if (!(is_temp(e->d_name) || is_entry(e->d_name)) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW)) continue;
+        if (is_temp(e->d_name)) {
             if (now - st.st_mtime > STALE_SECONDS) unlinkat(dirfd(d), e->d_name, 0);
             continue;
         }
-        snprintf(x.name, sizeof x.name, "%.63s", e->d_name); /* is_ours: it is no longer */
+        snprintf(x.name, sizeof x.name, "%.63s", e->d_name); /* is_entry: it is no longer */
         x.size = st.st_size;
         x.used = st.st_mtim;
         total += st.st_size;

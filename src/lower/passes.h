@@ -14,7 +14,7 @@ void low_fork(Program *p, const LowerOptions *o);     /* fork.c */
 void low_access_checks(Program *p, const LowerOptions *o); /* access_checks.c */
 void low_settle(Program *p, const LowerOptions *o);  /* settle.c */
 /* unroll.c: iterations to write out, and whether a vector loop's extent will do: errors at the loop's directive. */
-int64_t low_copies(Arena *a, Sim *sim, const Stmt *s, const Node *extent);
+int64_t low_copies(Arena *a, Sim *sim, const Stmt *s, const Node *extent, int64_t around);
 void low_check_lanes(Arena *a, const Stmt *s, const Node *extent);
 void low_flatten(Program *p, const LowerOptions *o); /* flatten.c */
 

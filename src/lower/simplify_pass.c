@@ -20,6 +20,7 @@ typedef struct {
     Sim *sim;
     PtrMap uses;    /* Sym -> Uses */
     bool unroll;    /* the last run */
+    int64_t copies; /* that unrolled loops around make of what is being simplified */
     int depth;      /* loops around, while counting */
 } Pass;
 
@@ -113,15 +114,17 @@ static Stmt *let(StmtMap *m, Stmt *s, const Sym *var, const Node *value, Stmt *b
 
 static Stmt *write_out(StmtMap *m, Stmt *s, const Node *min, const Node *extent) {
     Pass *p = m->user;
-    int64_t n = low_copies(p->arena, p->sim, s, extent);
+    int64_t n = low_copies(p->arena, p->sim, s, extent, p->copies);
     if (n < 1) return NULL;
     Stmt **copy = ARENA_ARRAY(p->arena, Stmt *, n);
+    p->copies *= n;
     for (int64_t i = 0; i < n; i++) {
         const Node *k = ir_idx(p->ir, i);
         Stmt *one = st_substitute(p->arena, p->ir, s->u.loop.body, s->u.loop.var, run(p, ir_add(p->ir, min, k)));
         if (!ir_is_const(extent)) one = st_if(p->arena, ir_make2(p->ir, OP_LT, k, extent), one, NULL);
         copy[i] = st_map(m, one);
     }
+    p->copies /= n;
     return st_block(p->arena, (int)n, copy);
 }
 
@@ -220,7 +223,7 @@ static Stmt *simplify_stmt(StmtMap *m, Stmt *s) {
 }
 
 Stmt *low_simplify(Arena *a, Interner *I, Stmt *s, bool unroll) {
-    Pass p = { .arena = a, .ir = I, .sim = sim_begin(I, NULL), .unroll = unroll };
+    Pass p = { .arena = a, .ir = I, .sim = sim_begin(I, NULL), .unroll = unroll, .copies = 1 };
     pm_init(&p.uses, a);
     StmtMap count = { .arena = a, .ir = I, .expr = count_expr, .stmt = count_stmt, .user = &p };
     st_map(&count, s);

@@ -5,7 +5,7 @@
 #include "lower/passes.h"
 #include "schedule/resolve.h"
 
-enum { MOST = 512 };
+enum { MOST = 512, MOST_TOGETHER = 4096 };
 
 static Place place_of(Arena *a, const Stmt *s) {
     if (s->line) return sch_place(a, s->line);
@@ -20,7 +20,7 @@ static const char *func_of(const Stmt *s) {
     return s->u.loop.var->func ? s->u.loop.var->func->name : "";
 }
 
-int64_t low_copies(Arena *a, Sim *sim, const Stmt *s, const Node *extent) {
+int64_t low_copies(Arena *a, Sim *sim, const Stmt *s, const Node *extent, int64_t around) {
     int64_t lo, n;
     if (!ir_is_int(extent, &n) && !sim_const_ends(sim, extent, &lo, &n)) {
         Place place = place_of(a, s);
@@ -29,6 +29,10 @@ int64_t low_copies(Arena *a, Sim *sim, const Stmt *s, const Node *extent) {
     if (n > MOST) {
         Place place = place_of(a, s);
         fault_raise(a->fault, ERR_UNROLL_SIZE, &place, name_of(s), func_of(s), (long long)n);
+    }
+    if (n * around > MOST_TOGETHER) {
+        Place place = place_of(a, s);
+        fault_raise(a->fault, ERR_UNROLL_TOTAL, &place, name_of(s), func_of(s), (long long)(n * around));
     }
     return n;
 }

@@ -3,7 +3,8 @@
  * A comparison is 0 <= d for a linear form d.  It holds if d's constant range says so, if a lower
  * bound does after ranged variables are eliminated, if d minus a form known to be >= 0 does, or if it
  * holds with a minimum or maximum inside replaced by its sides, or a quotient by what it divides.
- * Fuel bounds the search. */
+ * Fuel bounds the search, of each proof and of all that it asks on its way: the nodes that it makes are simplified,
+ * which proves, which makes nodes. */
 #include "sim.h"
 
 /* d >= 0 by ranges: eliminate from the inside, looking after each step. */
@@ -28,6 +29,8 @@ static const Node *bare(const Node *e) {
     while (e->op == OP_LIKELY || e->op == OP_LIKELY_INNER) e = e->kid[0];
     return e;
 }
+
+enum { FUEL = 32, FUEL_TOGETHER = 256 };
 
 static bool nonneg(Sim *s, const Lin *d, int *fuel);
 
@@ -131,7 +134,7 @@ static bool by_quotients(Sim *s, const Lin *d, int *fuel) {
 
 static bool nonneg(Sim *s, const Lin *d, int *fuel) {
     if (by_ranges(s, d)) return true;
-    if (--*fuel < 0) return false;
+    if (--*fuel < 0 || --s->scratch->fuel < 0) return false;
     if (by_truths(s, d) || by_cases(s, d, fuel) || by_quotients(s, d, fuel)) return true;
     int depth = depth_lin(s, d);
     const Node *why = s->why;
@@ -145,12 +148,13 @@ bool prove_nonneg(Sim *s, const Lin *d) {
     if (!d->n) return false;
     Info *i = sim_info(s, lin_node(s, d));
     if (i->nonneg == NONNEG_UNASKED) {
-        int fuel = 32;
-        Scratch *outer = s->scratch;
-        s->scratch = sim_scratch(s->I);
-        size_t mark = s->scratch->used;
+        int fuel = FUEL;
+        Scratch *outer = s->scratch, *own = s->scratch = sim_scratch(s->I);
+        size_t mark = own->used;
+        if (!own->proofs++) own->fuel = FUEL_TOGETHER;
         i->nonneg = nonneg(s, d, &fuel) ? NONNEG_YES : NONNEG_NO;
-        s->scratch->used = mark;
+        own->proofs--;
+        own->used = mark;
         s->scratch = outer;
     }
     return i->nonneg == NONNEG_YES;

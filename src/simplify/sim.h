@@ -79,6 +79,8 @@ typedef struct {
 enum { SCRATCH_SIZE = 1 << 16 };
 typedef struct {
     size_t used;
+    int proofs;             /* one inside of another: simplifying what a proof makes asks again ... */
+    int fuel;               /* ... and all of them together have this */
     _Alignas(16) unsigned char at[SCRATCH_SIZE];
 } Scratch;
 

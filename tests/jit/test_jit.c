@@ -64,6 +64,26 @@ static int files(const char *end, char *last) {
     return n;
 }
 
+/* A folder may hold what others keep there; only what a killed compile left is old enough to go. */
+START_TEST(what_others_keep_stays) {
+    static const char *const kept[] = { "tmp.notes.txt", "tmp.XyZ123", "0123456789abcdef0123456789abcdef.txt", "mlc-notes" };
+    char command[512];
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        snprintf(command, sizeof command, "head -c 2000000 /dev/zero > %s/%s && touch -d '3 hours ago' %s/%s", dir, kept[i], dir, kept[i]);
+        ck_assert_int_eq(system(command), 0);
+    }
+    snprintf(command, sizeof command, "touch -d '3 hours ago' %s/mlc-tmp.1.2.3.so", dir);
+    ck_assert_int_eq(system(command), 0);
+    setenv("MLC_CACHE_MIB", "1", 1);
+    ck_assert_int_eq(call(&(JitOptions){ .opt = 1 }, "int f(void) { return 7; }", NULL), 7);
+    unsetenv("MLC_CACHE_MIB");
+    ck_assert_int_eq(files(".txt", NULL), 2);
+    ck_assert_int_eq(files(".XyZ123", NULL), 1);
+    ck_assert_int_eq(files("-notes", NULL), 1);
+    ck_assert_int_eq(files(".3.so", NULL), 0);
+}
+END_TEST
+
 START_TEST(built_once) {
     JitOptions o = { .opt = 1 };
     bool cached = true;
@@ -261,6 +281,7 @@ Suite *jit_suite(void) {
     TCase *t = tcase_create("jit");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60);
+    tcase_add_test(t, what_others_keep_stays);
     tcase_add_test(t, built_once);
     tcase_add_loop_test(t, damage_is_noticed, 0, 3);
     tcase_add_loop_test(t, works_without_a_directory, 0, 3);
