@@ -390,15 +390,15 @@ static void memory(Plan *p, const GenFunc *f) {
         begin(p, "bound_storage");
         gen_put(p->g, "%s, %d)", arg_name(f, gen_below(p->g, f->rank)), gen_below(p->g, 4) ? 64 : a_factor(p));
     }
-    if (p->stored && gen_below(p->g, 3) == 0) {
+    if (p->stored && gen_below(p->g, 4) == 0) {
         begin(p, "fold_storage");
         gen_put(p->g, "%s, %d%s)", arg_name(f, gen_below(p->g, f->rank)), gen_below(p->g, 3) ? 32 : a_factor(p),
                 gen_below(p->g, 3) ? "" : ", .way = both");
     }
     if (gen_below(p->g, 8) == 0) {
-        static const char *const where[] = { "heap", "heap", "stack", "register" };
+        static const char *const where[] = { "heap", "heap", "heap", "heap", "heap", "stack", "stack", "register" };
         begin(p, "store_in");
-        gen_put(p->g, "%s)", where[gen_below(p->g, 4)]);
+        gen_put(p->g, "%s)", where[gen_below(p->g, 8)]);
     }
 }
 
