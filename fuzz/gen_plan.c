@@ -368,6 +368,8 @@ static bool place(Plan *p, int k) {
         else p->stored = false;
     }
     put_site(p, "compute_at", &path.at[i]);
+    if ((p->stored && gen_below(g, 3) == 0) || (p->careless && gen_below(g, 8) == 0))
+        begin(p, "ring_buffer"), gen_put(g, "%d)", 1 + gen_below(g, 3));
     task(p);
     p->around[k] = path;
     p->around[k].n = i + 1;

@@ -49,7 +49,7 @@ static const char *const update_ops[] = { "=", "+=", "-=", "*=", "min=", "max=" 
 static const char *const edges[] = { "constant_edge", "repeat_edge", "repeat_image", "mirror_image", "mirror_interior" };
 
 void gen_expect_all(GenCounts *c) {
-    static const char *const more[] = { "split", "fuse", "tile", "reorder", "serial", "parallel", "vectorize", "unroll", "compute_root", "async",
+    static const char *const more[] = { "split", "fuse", "tile", "reorder", "serial", "parallel", "vectorize", "unroll", "compute_root", "async", "ring_buffer",
                                         "compute_at", "compute_inline", "store_root", "store_at", "reorder_storage", "align_storage", "bound_storage",
                                         "fold_storage", "store_in", "bound", "estimate", "in", "clone_in", "eager_inline", "tail auto",
                                         "tail guard", "tail shift", "tail round", "parallel by", "vectorize by", "unroll by",

@@ -40,7 +40,7 @@ typedef enum {
     MLC_SERIAL, MLC_PARALLEL, MLC_VECTORIZE, MLC_UNROLL,
     MLC_COMPUTE_ROOT, MLC_COMPUTE_AT, MLC_COMPUTE_INLINE, MLC_STORE_ROOT, MLC_STORE_AT,
     MLC_REORDER_STORAGE, MLC_ALIGN_STORAGE, MLC_BOUND_STORAGE, MLC_FOLD_STORAGE, MLC_STORE_IN,
-    MLC_ASYNC,
+    MLC_ASYNC, MLC_RING_BUFFER,
     MLC_BOUND, MLC_ESTIMATE, MLC_UNSCHEDULED,
     MLC_IN, MLC_CLONE_IN, MLC_EAGER_INLINE,
     MLC_DIRECTIVE_COUNT
@@ -110,6 +110,11 @@ typedef struct mlc_plan mlc_plan;
  * far as its memory goes.  Needs compute_root or compute_at; every iteration of the loops between the two places
  * must touch new points (sliding windows do).  Code made ahead of time computes it in line. */
 #define mlc_async() mlc_place_of(MLC_ASYNC, MLC_HERE)
+/* ring_buffer(n): memory for n (1 or more) computations of the Func, used in turn: each iteration of the innermost loop
+ * between store_at and compute_at fills the next part, whole, and nothing slides. An async Func runs ahead by
+ * up to n - 1 of them, also where iterations touch the same points.  Needs store_at or store_root outside of
+ * compute_at. */
+#define mlc_ring_buffer(n_) mlc_count_of(MLC_RING_BUFFER, n_, MLC_HERE)
 /* bound(v, min, extent), estimate(v, min, extent): of a dimension. */
 #define mlc_bound(v_, min_, extent_) mlc_box_of(MLC_BOUND, v_, min_, extent_, MLC_HERE)
 #define mlc_estimate(v_, min_, extent_) mlc_box_of(MLC_ESTIMATE, v_, min_, extent_, MLC_HERE)
@@ -188,6 +193,7 @@ MLC_API mlc_directive mlc_fold_of(struct mlc_fold_args a);
 MLC_API mlc_directive mlc_memory_of(mlc_memory memory, mlc_loc loc);
 MLC_API mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t size, mlc_loc loc);
 MLC_API mlc_directive mlc_place_of(mlc_directive_kind kind, mlc_loc loc);
+MLC_API mlc_directive mlc_count_of(mlc_directive_kind kind, int64_t n, mlc_loc loc);
 MLC_API mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, mlc_loc loc);
 MLC_API mlc_directive mlc_box_of(mlc_directive_kind kind, mlc_var v, int64_t min, int64_t extent, mlc_loc loc);
 MLC_API mlc_directive mlc_funcs_of(mlc_directive_kind kind, int n, const mlc_func *f, mlc_loc loc);

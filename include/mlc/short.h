@@ -104,6 +104,7 @@ typedef mlc_rdom RDom;
 #define compute_inline(...) mlc_compute_inline(__VA_ARGS__)
 #define store_root(...) mlc_store_root(__VA_ARGS__)
 #define store_at(...) mlc_store_at(__VA_ARGS__)
+#define ring_buffer(...) mlc_ring_buffer(__VA_ARGS__)
 #define async(...) mlc_async(__VA_ARGS__)
 #define unscheduled(...) mlc_unscheduled(__VA_ARGS__)
 #define reorder_storage(...) mlc_reorder_storage(__VA_ARGS__)

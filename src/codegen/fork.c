@@ -107,6 +107,16 @@ void take_turn(Gen *G, const Stmt *s) {
         for (int i = 1; i <= c->readers; i++) wait_for(G, turns, i, least);
         close_brace(G);
     }
+    if (c->part) {
+        const char *part = name_of(G, c->part, c->part->name);
+        open_brace(G, "%s", "");
+        line(G, "const i64 %s = turns_ended(&%s[%d]) %% %lld;", part, turns, APART * own, (long long)c->parts);
+        bind(G, c->part, part);
+    }
     stmt(G, s->u.turn.body);
+    if (c->part) {
+        unbind(G, c->part);
+        close_brace(G);
+    }
     line(G, "turn_end(call, &%s[%d]);", turns, APART * own);
 }

@@ -38,6 +38,7 @@ static const char *identifier(Build *b, const char *name) {
 /* The box at the store scope. */
 static Interval lifetime(Build *b, const FuncNest *fn, int d) {
     Interval i = fn->computed[d];
+    if (fn->sched->ring) return low_ring_box(b, fn, d);
     if (fn->store == fn->compute) return i;
     const Facts *f = low_facts(b, fn->store, fn->compute);
     if (fn->slid[d]) i.lo = fn->wide[d].lo; /* the first iteration starts there */
@@ -53,6 +54,7 @@ static Interval lifetime(Build *b, const FuncNest *fn, int d) {
  * it is not folded. */
 static bool moves(const Room *r, int d) {
     const FuncNest *fn = r->fn;
+    if (fn->sched->ring) return false;
     for (const Scope *s = fn->compute; s != fn->store; s = s->up)
         if (s->var && (ir_uses(r->b->arena, fn->full[d].lo, s->var) || ir_uses(r->b->arena, fn->full[d].hi, s->var))) return true;
     return false;
@@ -95,10 +97,19 @@ static void find_extent(Room *r, int d) {
     r->t->extent[d] = low_length(b, r->facts, i);
     fold(r, d);
     if (r->plan->dim[d].most) cap(r, d);
-    bool tile = fn->store == fn->compute && fn->most[d] > 0 && fn->computed[d].hi == fn->box[d].hi;
+    bool tile = (fn->store == fn->compute || fn->sched->ring) && fn->most[d] > 0 && fn->computed[d].hi == fn->box[d].hi;
     if (tile && !r->plan->dim[d].most) r->most[d] = fn->most[d];
     else if (!sim_const_bounds(b->ir, r->facts, r->t->extent[d], &lo, &r->most[d])) r->open = d;
     if (r->most[d] < 1) r->most[d] = 1;
+}
+
+/* The parts of a ring buffer: one more dimension, outside of all others. */
+static void add_parts(Room *r) {
+    Storage *t = r->t;
+    int d = t->rank++;
+    t->order[d] = d;
+    t->min[d] = ir_idx(r->b->ir, 0);
+    t->extent[d] = ir_idx(r->b->ir, r->most[d] = r->fn->sched->ring);
 }
 
 /* ---- which memory ---- */
@@ -163,6 +174,7 @@ void low_allocate(Build *b, FuncNest *fn) {
         t->align[d] = r.plan->dim[d].align;
         find_extent(&r, d);
     }
+    if (fn->sched->ring) add_parts(&r);
     choose_memory(&r);
     t->memory_line = r.plan->memory_line;
     t->note = r.note.at;

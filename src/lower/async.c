@@ -9,7 +9,8 @@
  *
  *     for yo: for yi: give f ahead by less than select(0 < yi, 2, 1)
  *
- * Whatever a turn waits for would have been done before it if everything ran in line, in one fixed order.  So
+ * The parts of a ring buffer (ring.c) are chosen by counting turns, so it holds the last so many whatever the loops
+ * do.  Whatever a turn waits for would have been done before it if everything ran in line, in one fixed order.  So
  * no turns wait for each other in a circle. */
 #include "lower/nest.h"
 
@@ -48,9 +49,13 @@ void low_async_ahead(Build *b, FuncNest *fn) {
     fn->storage->channel = ARENA_NEW(b->arena, Channel);
     *fn->storage->channel = (Channel){ .func = fn->func, .line = fn->sched->async };
     if (!at) return;
+    if (fn->sched->ring) {
+        fn->ahead = ir_idx(I, fn->sched->ring);
+        return;
+    }
     if (!slides_along(fn, at)) {
         Place place = sch_place(b->arena, fn->sched->async);
-        fault_raise(b->fault, ERR_ASYNC_LOCKSTEP, &place, at->dim->name, fn->func->name, at->dim->name);
+        fault_raise(b->fault, ERR_ASYNC_LOCKSTEP, &place, at->dim->name, fn->func->name);
     }
     if (fn->depth) fn->ahead = ir_idx(I, fn->depth);
     if (!starts_anew(fn, at)) return;

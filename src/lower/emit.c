@@ -65,6 +65,7 @@ static Stmt *emit_scope(Build *b, Scope *s) {
             if (c) made = st_turn(a, c, -1, item->fn->ahead, made);
             Stmt *both[2] = { made, body };
             body = st_block(a, 2, both);
+            if (item->fn->sched->ring && body) body = low_ring(b, item->fn, body);
         }
         if (item->stored && body) {
             Stmt *both[2] = { st_block(a, item->fn->room.n, item->fn->room.at), st_alloc(a, item->fn->storage, body) };

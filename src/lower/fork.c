@@ -30,6 +30,11 @@ static const Func *computed(const Stmt *s) {
     return s->kind == ST_TURN && s->u.turn.reader < 0 ? s->u.turn.channel->func : NULL;
 }
 
+/* Turns name the part of a ring buffer themselves. */
+static bool names_part(const Fork *f, const Stmt *s) {
+    return s->kind == ST_LET && s->u.let.var == f->channel->part;
+}
+
 /* ---- who reads what? ---- */
 
 typedef struct {
@@ -127,6 +132,7 @@ static Stmt *task_of(StmtMap *m, Stmt *s) {
     const Func *func = computed(s);
     Stmt *body;
     if (func && pm_has(&f->needs, func)) return s;
+    if (names_part(f, s)) return st_map(m, s->u.let.body);
     switch (s->kind) {
     case ST_BLOCK: return task_block(m, s);
     case ST_STORE: case ST_EVAL: case ST_CHECK: return NULL;
@@ -209,6 +215,7 @@ static Stmt *rest_of(StmtMap *m, Stmt *s) {
     Fork *f = m->user;
     const Func *func = computed(s);
     if (func && pm_has(&f->needs, func)) return NULL;
+    if (names_part(f, s)) return st_map(m, s->u.let.body);
     if (s->kind == ST_BLOCK) return rest_block(m, s);
     Stmt *body;
     switch (s->kind) {
@@ -221,6 +228,33 @@ static Stmt *rest_of(StmtMap *m, Stmt *s) {
         return st_turn(m->arena, s->u.turn.channel, s->u.turn.reader, s->u.turn.ahead, body);
     default: return st_map_kids(m, s);
     }
+}
+
+/* ---- names that only the other side uses ---- */
+
+static void used_node(void *user, const Node *e) {
+    if (e->op == OP_VAR) pm_put(user, e->u.sym, (void *)(uintptr_t)e->u.sym);
+}
+
+static const Node *note_used(StmtMap *m, const Node *e) {
+    if (!ir_is_const(e)) ir_visit(m->arena, e, used_node, m->user);
+    return e;
+}
+
+/* The body first: a value counts only where its name is used. */
+static Stmt *drop_unused(StmtMap *m, Stmt *s) {
+    if (s->kind != ST_LET) return st_map_kids(m, s);
+    Stmt *body = st_map(m, s->u.let.body);
+    if (!pm_has(m->user, s->u.let.var)) return body;
+    note_used(m, s->u.let.value);
+    return body == s->u.let.body ? s : st_let(m->arena, s->u.let.var, s->u.let.value, body);
+}
+
+static Stmt *without_unused(Fork *f, Stmt *s) {
+    PtrMap used;
+    pm_init(&used, f->arena);
+    StmtMap m = { .arena = f->arena, .ir = f->ir, .expr = note_used, .stmt = drop_unused, .user = &used };
+    return st_map(&m, s);
 }
 
 /* What is computed for the task inside of its loops must not be read outside of it. */
@@ -244,7 +278,9 @@ static Stmt *split(StmtMap *m, Stmt *s) {
     StmtMap to_rest = { .arena = m->arena, .ir = m->ir, .stmt = rest_of, .user = &f };
     Stmt *task = st_map(&to_task, s->u.alloc.body), *rest = st_map(&to_rest, s->u.alloc.body);
     check_shared(&f, rest);
-    return st_alloc(m->arena, s->u.alloc.storage, st_fork(m->arena, c, st_map(m, task), st_map(m, rest)));
+    task = st_map(m, without_unused(&f, task));
+    rest = st_map(m, without_unused(&f, rest));
+    return st_alloc(m->arena, s->u.alloc.storage, st_fork(m->arena, c, task, rest));
 }
 
 /* ---- the end: readers get their numbers ---- */

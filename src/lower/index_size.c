@@ -133,6 +133,8 @@ static const Node *look_expr(StmtMap *m, const Node *e) {
 static Stmt *look_stmt(StmtMap *m, Stmt *s) {
     Sizes *z = m->user;
     if (s->kind == ST_LET && s->u.let.var->type == MLC_INDEX) bind_sym(z, s->u.let.var, look(z, s->u.let.value));
+    if (s->kind == ST_TURN && s->u.turn.channel->part)
+        bind_sym(z, s->u.turn.channel->part, (Span){ 0, (double)s->u.turn.channel->parts });
     if (s->kind == ST_FOR) {
         const Node *end = ir_add(z->ir, s->u.loop.min, s->u.loop.extent);
         const Node *last = sim_simplify(z->ir, NULL, ir_sub(z->ir, end, ir_idx(z->ir, 1)));

@@ -300,7 +300,7 @@ static void find_box(Build *b, FuncNest *fn) {
         inner_box(b, fn, facts);
         vector = vector_around(fn->compute);
     }
-    if (fn->store == fn->compute || !low_slide(b, fn)) find_most(b, fn, facts);
+    if (fn->store == fn->compute || fn->sched->ring || !low_slide(b, fn)) find_most(b, fn, facts);
     apply_bounds(b, fn, facts);
     name_box(b, fn, facts);
 }
@@ -322,6 +322,7 @@ void low_inject(Build *b, FuncSched *fs) {
     fn->compute = fn->store = b->root;
     if (!fn->storage) find_place(b, fn, uses);
     low_async_place(b, fn);
+    low_ring_place(b, fn);
     for (int i = 0; i < fs->stage.n; i++) VEC_PUSH(b->arena, &fn->stage, new_stage(b, fn, i));
     find_box(b, fn);
     fn->wanted = low_wanted(b, fn, uses);

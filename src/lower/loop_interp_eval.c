@@ -31,7 +31,10 @@ static void name_stmt(Run *r, const Stmt *s) {
     case ST_IF: name_stmt(r, s->u.cond.yes); name_stmt(r, s->u.cond.no); break;
     case ST_ALLOC: name_memory(r, s->u.alloc.storage); name_stmt(r, s->u.alloc.body); break;
     case ST_PRODUCE: name_stmt(r, s->u.produce.body); break;
-    case ST_TURN: name_stmt(r, s->u.turn.body); break;
+    case ST_TURN:
+        if (s->u.turn.channel->part) give_number(r, s->u.turn.channel->part, &r->n_vars);
+        name_stmt(r, s->u.turn.body);
+        break;
     case ST_FORK: name_stmt(r, s->u.fork.task); name_stmt(r, s->u.fork.rest); break;
     case ST_STORE: case ST_CHECK: case ST_EVAL: break;
     }

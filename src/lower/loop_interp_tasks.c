@@ -148,10 +148,16 @@ static bool may_begin(Tasks *t, const Task *task, const Stmt *s) {
 }
 
 static bool step_turn(Tasks *t, Task *task, Frame *f) {
-    Turns *turns = pm_get(&t->turns, f->s->u.turn.channel);
+    const Channel *c = f->s->u.turn.channel;
+    int64_t *ended = &((Turns *)pm_get(&t->turns, c))->ended[f->s->u.turn.reader + 1];
     if (f->k++) {
-        turns->ended[f->s->u.turn.reader + 1]++;
+        ++*ended;
         return false;
+    }
+    if (c->part) {
+        int part = run_number(t->r, c->part);
+        task->lane->var[part].i = *ended % c->parts;
+        task->lane->state[part] = DEFINED;
     }
     push(t, task, f->s->u.turn.body);
     return true;

@@ -21,6 +21,8 @@
 typedef struct Channel {
     Func *func;
     int readers;
+    const Sym *part;   /* of a ring buffer: what the n-th turn uses, n modulo `parts`, has this name in a turn; or NULL */
+    int64_t parts;
     const PlanLine *line;
 } Channel;
 

@@ -155,6 +155,11 @@ void low_async_ahead(Build *b, FuncNest *fn);
 /* The loop between memory and computation that turns follow one another in, NULL: there is one turn. */
 const Scope *low_turns(const FuncNest *fn);
 
+/* ring.c: the part of a ring buffer that an iteration uses, as one more coordinate of every access. */
+void low_ring_place(Build *b, const FuncNest *fn);
+Interval low_ring_box(Build *b, const FuncNest *fn, int d);
+Stmt *low_ring(Build *b, const FuncNest *fn, Stmt *s);
+
 /* alloc_bounds.c: the memory of a Func that is placed. */
 void low_allocate(Build *b, FuncNest *fn);
 

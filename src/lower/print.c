@@ -113,6 +113,7 @@ static void print_if(StrBuf *out, const Stmt *s, int depth) {
 static void print_turn(StrBuf *out, const Stmt *s) {
     sb_printf(out, "%s %s", s->u.turn.reader < 0 ? "give" : "take", s->u.turn.channel->func->name);
     if (s->u.turn.reader > 0) sb_printf(out, " as reader %d", s->u.turn.reader);
+    if (s->u.turn.channel->readers && s->u.turn.channel->part) sb_printf(out, " in %s", s->u.turn.channel->part->name);
     if (!s->u.turn.ahead) return;
     sb_puts(out, " ahead by less than ");
     ir_print(out, s->u.turn.ahead);

@@ -210,6 +210,16 @@ static Stmt *block(StmtMap *m, Stmt *s) {
     return same ? s : st_block(p->arena, n, at);
 }
 
+/* A turn names the part of a ring buffer. */
+static Stmt *turn(StmtMap *m, Stmt *s) {
+    Pass *p = m->user;
+    const Channel *c = s->u.turn.channel;
+    Facts *fact = ARENA_NEW(p->arena, Facts);
+    *fact = (Facts){ .var = c->part, .range = { ir_idx(p->ir, 0), ir_idx(p->ir, c->parts - 1) } };
+    Stmt *body = inside(m, s->u.turn.body, fact);
+    return st_turn(p->arena, s->u.turn.channel, s->u.turn.reader, run(p, s->u.turn.ahead), body);
+}
+
 static Stmt *simplify_stmt(StmtMap *m, Stmt *s) {
     Pass *p = m->user;
     switch (s->kind) {
@@ -218,6 +228,7 @@ static Stmt *simplify_stmt(StmtMap *m, Stmt *s) {
     case ST_IF: return branch(m, s);
     case ST_CHECK: return check(m, s);
     case ST_BLOCK: return block(m, s);
+    case ST_TURN: return s->u.turn.channel->part ? turn(m, s) : st_map_kids(m, s);
     default: return st_map_kids(m, s);
     }
 }

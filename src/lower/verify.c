@@ -9,6 +9,7 @@ typedef struct {
     PtrMap bound;   /* Sym -> number of enclosing statements that bind it */
     PtrMap stored;  /* Func -> number of enclosing allocations, and external buffers */
     PtrMap memory;  /* Storage, the same */
+    PtrMap rank;    /* Func -> dimensions of its memory: a ring buffer has one more */
     PtrMap forked;  /* Channel, the same: forks */
 } Verify;
 
@@ -33,7 +34,7 @@ static void visit_node(void *user, const Node *e) {
     } else if (e->op == OP_ACCESS) {
         if (v->p->flat) broken(v, "access left after flatten:", e->u.func->name);
         if (!pm_get(&v->stored, e->u.func)) broken(v, "access without memory:", e->u.func->name);
-        if (e->n != e->u.func->rank) broken(v, "access of another rank:", e->u.func->name);
+        if (e->n != (intptr_t)pm_get(&v->rank, e->u.func)) broken(v, "access of another rank:", e->u.func->name);
     } else if (e->op == OP_LOAD) {
         if (!pm_get(&v->memory, e->u.storage)) broken(v, "load without memory:", e->u.storage->name);
     } else if (e->op == OP_POISON || ir_ops[e->op].cls == CLASS_DERIVED || ir_ops[e->op].cls == CLASS_CANON) {
@@ -77,9 +78,12 @@ static void check_alloc(Verify *v, const Stmt *s) {
         check_index(v, t->min[d]);
         check_index(v, t->extent[d]);
     }
+    void *outer = pm_get(&v->rank, t->func);
     add(&v->stored, t->func, 1);
     add(&v->memory, t, 1);
+    pm_put(&v->rank, t->func, (void *)(intptr_t)t->rank);
     check_stmt(v, s->u.alloc.body);
+    pm_put(&v->rank, t->func, outer);
     add(&v->stored, t->func, -1);
     add(&v->memory, t, -1);
 }
@@ -89,7 +93,10 @@ static void check_turn(Verify *v, const Stmt *s) {
     if (s->u.turn.ahead) check_index(v, s->u.turn.ahead);
     if (s->u.turn.channel->readers && !pm_get(&v->forked, s->u.turn.channel))
         broken(v, "a turn outside of its fork:", s->u.turn.channel->func->name);
+    const Sym *part = pm_get(&v->forked, s->u.turn.channel) ? s->u.turn.channel->part : NULL;
+    if (part) add(&v->bound, part, 1);
     if (s->u.turn.body) check_stmt(v, s->u.turn.body);
+    if (part) add(&v->bound, part, -1);
 }
 
 static void check_fork(Verify *v, const Stmt *s) {
@@ -140,9 +147,11 @@ void st_verify(Program *p, const char *after_pass) {
     pm_init(&v.bound, &v.scratch);
     pm_init(&v.stored, &v.scratch);
     pm_init(&v.memory, &v.scratch);
+    pm_init(&v.rank, &v.scratch);
     pm_init(&v.forked, &v.scratch);
     for (int i = 0; i < p->external.n; i++) {
         add(&v.stored, p->external.at[i]->func, 1);
+        pm_put(&v.rank, p->external.at[i]->func, (void *)(intptr_t)p->external.at[i]->rank);
         add(&v.memory, p->external.at[i], 1);
     }
     if (p->body) check_stmt(&v, p->body);

@@ -52,6 +52,10 @@ mlc_directive mlc_place_of(mlc_directive_kind kind, mlc_loc loc) {
     return (mlc_directive){ .kind = kind, .loc = loc };
 }
 
+mlc_directive mlc_count_of(mlc_directive_kind kind, int64_t n, mlc_loc loc) {
+    return (mlc_directive){ .kind = kind, .k = { n }, .loc = loc };
+}
+
 mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, mlc_loc loc) {
     return (mlc_directive){ .kind = kind, .n = 1, .v = { v }, .at = { consumer.f }, .at_stage = consumer.stage, .loc = loc };
 }

@@ -74,10 +74,22 @@ static void apply_bound(Resolve *r, FuncSched *fs, const PlanLine *line) {
     fs->bound[d].line = line;
 }
 
+enum { MOST_PARTS = 1 << 20 };
+
 static void apply_async(Resolve *r, FuncSched *fs, const PlanLine *line) {
     Place place = sch_place(r->arena, line);
     if (sch_is_output(r->s, fs->func)) fault_raise(r->fault, ERR_ASYNC_OUTPUT, &place, fs->func->name);
     fs->async = line;
+}
+
+static void apply_ring(Resolve *r, FuncSched *fs, const PlanLine *line) {
+    Place place = sch_place(r->arena, line);
+    int64_t n = line->d.k[0];
+    if (sch_is_output(r->s, fs->func)) fault_raise(r->fault, ERR_STORAGE_OUTPUT, &place, fs->func->name);
+    if (n < 1 || n > MOST_PARTS) fault_raise(r->fault, ERR_RING_PARTS, &place, (long long)n, MOST_PARTS);
+    if (fs->func->rank == MAX_RANK) fault_raise(r->fault, ERR_RING_RANK, &place, fs->func->name, MAX_RANK);
+    fs->ring = n;
+    fs->ring_line = line;
 }
 
 static void apply_line(Resolve *r, const PlanLine *line) {
@@ -95,6 +107,7 @@ static void apply_line(Resolve *r, const PlanLine *line) {
     case MLC_COMPUTE_ROOT: case MLC_COMPUTE_AT: case MLC_COMPUTE_INLINE: case MLC_STORE_ROOT: case MLC_STORE_AT:
         apply_placement(r, fs, line);
         break;
+    case MLC_RING_BUFFER: apply_ring(r, fs, line); break;
     case MLC_ASYNC: apply_async(r, fs, line); break;
     case MLC_BOUND: apply_bound(r, fs, line); break;
     case MLC_ESTIMATE: break; /* for tuners alone */
@@ -131,6 +144,10 @@ static void fill_defaults(Resolve *r, FuncSched *fs) {
     if (fs->async && (!placed || fs->compute.kind == AT_INLINE)) {
         Place place = sch_place(r->arena, fs->async);
         fault_raise(r->fault, ERR_ASYNC_INLINE, &place, f->name);
+    }
+    if (fs->ring && !fs->store.line) {
+        Place place = sch_place(r->arena, fs->ring_line);
+        fault_raise(r->fault, ERR_RING_STORE, &place, f->name);
     }
     if (!fs->store.line) fs->store = fs->compute;
     const PlanLine *line = fs->compute.kind == AT_INLINE ? first_loop_line(r->s->plan, f) : NULL;

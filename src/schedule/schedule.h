@@ -113,6 +113,8 @@ typedef struct {
     Func *func;
     Level compute, store; /* store defaults to compute */
     StorageSched storage;
+    int64_t ring;         /* computations that the memory holds in turn, 0: no ring_buffer */
+    const PlanLine *ring_line;
     const PlanLine *async; /* computed in a task of its own, NULL: in line */
     struct {
         bool has;

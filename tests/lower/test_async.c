@@ -182,7 +182,7 @@ START_TEST(errors) {
     line(bx, 0, BOUND("x", -8, 40));
     line(bx, 0, ASYNC());
     expect_error(by, "t.c:24: schedule bx: async(): iterations of the loop 'x' touch points of bx that earlier ones touched, so nothing "
-                     "can run ahead; store it where it is computed, or compute it so that a window slides along 'x'");
+                     "can run ahead; add ring_buffer, or store it where it is computed");
 }
 END_TEST
 
