@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_LOOPS = 12, MOST_WRAPS = 4, FUNCS = GEN_MAX_FUNCS + MOST_WRAPS };
+enum { MAX_LOOPS = 12, MOST_WRAPS = 6, FUNCS = GEN_MAX_FUNCS + MOST_WRAPS };
 
 typedef struct {
     char name[24];
@@ -32,10 +32,11 @@ typedef struct {
     int n;
 } Path;
 
-/* A Func that in or clone_in makes; its number comes behind those of the program's. */
+/* A Func that in, clone_in or rfactor makes; its number comes behind those of the program's. */
 typedef struct {
     GenFunc f;
     int of, consumer; /* consumer -1: all */
+    int parts;        /* of which stage it is the parts, 0: of none */
     bool clone;
 } Wrap;
 
@@ -271,16 +272,26 @@ static bool text_reads(const Plan *p, int c, int s, int k) {
 }
 
 /* ... once in and clone_in have changed who reads whom? */
-static bool reads(const Plan *p, int c, int s, int k) {
+static bool reads_before_rfactor(const Plan *p, int c, int s, int k) {
     const Wrap *of = wrap_of(p, c), *read = wrap_of(p, k);
     if (of && !of->clone) return s == 0 && of->of == k;
     int text = of ? of->of : c, first = read ? read->of : k;
     if (!text_reads(p, text, s, first)) return false;
     for (int i = 0; i < p->n_wraps; i++) {
         const Wrap *w = &p->wrap[i];
-        if (w->of == first && (w->consumer == c || w->consumer < 0)) return w == read;
+        if (!w->parts && w->of == first && (w->consumer == c || w->consumer < 0)) return w == read;
     }
     return !read;
+}
+
+/* ... and rfactor, which moves all that an update reads to its parts? */
+static bool reads(const Plan *p, int c, int s, int k) {
+    const Wrap *of = wrap_of(p, c), *read = wrap_of(p, k);
+    if (read && read->parts) return read->of == c && read->parts == s;
+    if (of && of->parts) return s == 1 && reads_before_rfactor(p, of->of, of->parts, k);
+    for (int i = 0; i < p->n_wraps; i++)
+        if (p->wrap[i].of == c && p->wrap[i].parts == s && s) return false;
+    return reads_before_rfactor(p, c, s, k);
 }
 
 /* Stages that read func k directly or through inlined Funcs: as bits of (func, stage). */
@@ -429,18 +440,88 @@ static void promises(Plan *p, const GenFunc *f) {
     if (gen_below(g, 8) == 0) begin(p, "estimate"), gen_put(g, "%s, 0, 1000)", var_name[d]);
 }
 
+/* Loops of the parts' stage: what is reduced (or nothing), the pure ones, the new dimension. */
+static void parts_nest(Nest *to, const Nest *of, int kept, bool reduced, const char *var) {
+    memset(to, 0, sizeof *to);
+    for (int i = 0; i < of->n; i++) {
+        Loop l = of->loop[i];
+        if (i == kept || (l.rvar && !reduced)) continue;
+        l.used = false;
+        to->loop[to->n++] = l;
+    }
+    snprintf(to->loop[to->n++].name, sizeof to->loop[0].name, "%s", var);
+}
+
+/* `rfactor(q0, r, u1)` of an update that the signs say is a fold; its parts' number, 0: none.  Nothing is split
+ * or marked yet but one RVar, so that a loop is left to reduce. */
+static int factor(Plan *p, int k, int s) {
+    const GenFunc *f = func_of(p, k);
+    Nest *n = &p->nest[k][s];
+    const char *line = p->line_of[k][s], *sign = line ? strpbrk(line, "=") : NULL;
+    int rvars = 0, kept = -1;
+    for (int i = 0; i < n->n; i++) rvars += n->loop[i].rvar;
+    bool folds = sign && (strchr("+-*", sign[-1]) || !strncmp(sign - 3, "min", 3) || !strncmp(sign - 3, "max", 3));
+    if (!rvars || p->n_wraps == MOST_WRAPS || gen_below(p->g, 3) || (!folds && !p->careless)) return 0;
+    if (rvars == 1 || gen_below(p->g, 2)) {
+        Loop *r = &n->loop[gen_below(p->g, rvars)];
+        Loop in = *r, out = *r;
+        in.extent = a_factor(p);
+        snprintf(out.name, sizeof out.name, "o%d", p->g->next_name);
+        snprintf(in.name, sizeof in.name, "n%d", p->g->next_name++);
+        begin(p, "split");
+        gen_put(p->g, "%s, %s, %s, %d)", r->name, out.name, in.name, in.extent);
+        int at = (int)(r - n->loop);
+        *r = in;
+        insert(n, at + 1, out);
+        rvars++;
+    }
+    kept = gen_below(p->g, rvars);
+    Wrap *w = &p->wrap[p->n_wraps];
+    char var[16];
+    *w = (Wrap){ .f = *f, .of = k, .consumer = -2, .parts = s };
+    snprintf(w->f.name, sizeof w->f.name, "q%d", p->g->next_name);
+    snprintf(var, sizeof var, "v%d", p->g->next_name++);
+    w->f.updates = 1;
+    w->f.output = false;
+    begin(p, "rfactor");
+    bool says = gen_is_float(f->type[0]) || gen_below(p->g, 2);
+    gen_put(p->g, "%s, %s, %s%s)", w->f.name, n->loop[kept].name, var, says ? ", .reassociate" : "");
+    int at = p->g->n_funcs + p->n_wraps++;
+    parts_nest(&p->nest[at][0], n, kept, false, var);
+    parts_nest(&p->nest[at][1], n, kept, true, var);
+    Nest left = { .n = 0 };
+    for (int i = 0; i < n->n; i++)
+        if (i == kept || !n->loop[i].rvar) left.loop[left.n++] = n->loop[i];
+    *n = left;
+    return at;
+}
+
+static void schedule_parts(Plan *p, int at) {
+    const GenFunc *f = func_of(p, at);
+    p->output = false;
+    for (int s = 0; s < 2; s++) {
+        open_stage(p, f, s);
+        if (s == 0) place(p, at);
+        loops(p, at, s);
+        if (s == 0) memory(p, f);
+        close_stage(p);
+    }
+}
+
 /* Places a Func and schedules its stages. */
 static void schedule(Plan *p, int k) {
     const GenFunc *f = func_of(p, k);
-    p->output = f->output;
     p->stored = false;
     for (int s = 0; s <= f->updates; s++) {
+        p->output = f->output;
         open_stage(p, f, s);
         start_nest(&p->nest[k][s], f, s, p->line_of[k][s] ? p->line_of[k][s] : "");
         bool live = s ? !p->inlined[k] : place(p, k);
+        int parts = live && s ? factor(p, k, s) : 0;
         if (live) loops(p, k, s);
         if (live && s == 0) promises(p, f), memory(p, f);
         close_stage(p);
+        if (parts) schedule_parts(p, parts);
     }
 }
 

@@ -42,25 +42,26 @@ typedef enum {
     MLC_REORDER_STORAGE, MLC_ALIGN_STORAGE, MLC_BOUND_STORAGE, MLC_FOLD_STORAGE, MLC_STORE_IN,
     MLC_ASYNC, MLC_RING_BUFFER,
     MLC_BOUND, MLC_ESTIMATE, MLC_UNSCHEDULED,
-    MLC_IN, MLC_CLONE_IN, MLC_EAGER_INLINE,
+    MLC_IN, MLC_CLONE_IN, MLC_EAGER_INLINE, MLC_RFACTOR,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
 /* One directive.  Fields that its kind does not use are zero. */
 typedef struct {
     mlc_directive_kind kind;
-    int n;               /* reorder, reorder_storage: how many */
+    int n;               /* reorder, reorder_storage: how many; rfactor: twice the number of pairs */
     mlc_var v[8];        /* loops or dimensions, in the order written */
     int64_t k[2];        /* factors: split, tile (x, y), vectorize/unroll/parallel with a factor; bound, estimate: min, extent;
                           * align_storage, bound_storage, fold_storage: elements */
     mlc_tail tail;
     mlc_memory memory;   /* store_in */
     mlc_way way;         /* fold_storage */
+    bool reassociate;    /* float + and * may be grouped and ordered otherwise */
     mlc_func at;         /* compute_at, store_at: the consumer */
     int at_stage;        /* -1: any of its stages that has the loop */
     int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs */
     mlc_func func[8];    /* ... and which */
-    mlc_func made;       /* in, clone_in: the Func that this line makes */
+    mlc_func made;       /* in, clone_in, rfactor: the Func that this line makes */
     mlc_loc loc;
 } mlc_directive;
 
@@ -131,6 +132,14 @@ typedef struct mlc_plan mlc_plan;
  * `explain --level algorithm` see it; each is a pure Func that the plan does not schedule. */
 #define mlc_eager_inline(...) mlc_funcs_of(MLC_EAGER_INLINE, MLC_FUNCS(__VA_ARGS__), MLC_HERE)
 
+/* rfactor(parts, ri, u [, rj, v ..., up to 4 pairs] [, .reassociate = true]), of an update that folds with an
+ * associative operator: parts, a Func without definitions, becomes one with the further dimensions u, v ..., whose
+ * update folds over all loops but ri, rj ..., and these stay to join the pieces.  Loops may be pieces of RVars.
+ * Exact for integers, bools, min, max, argmin and argmax; sums and products of floats round otherwise, which
+ * .reassociate accepts: mlc_explain prints, at level algorithm, the algorithm that the plan derives.  Later lines
+ * of the plan schedule parts; what they do not is computed at the innermost loop that joins. */
+#define mlc_rfactor(...) mlc_rfactor_of((struct mlc_rfactor_args){ .loc = MLC_HERE, __VA_ARGS__ })
+
 /* ---- plans ---- */
 
 /* Appends directives to the default plan of the stage's context; s is a Func (its pure stage) or a stage. */
@@ -184,9 +193,16 @@ struct mlc_fold_args {
     int64_t size;
     mlc_way way;
 };
+struct mlc_rfactor_args {
+    mlc_loc loc;
+    mlc_func parts;
+    mlc_var loop0, var0, loop1, var1, loop2, var2, loop3, var3;
+    bool reassociate;
+};
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);
+MLC_API mlc_directive mlc_rfactor_of(struct mlc_rfactor_args a);
 MLC_API mlc_directive mlc_fuse_of(mlc_var inner, mlc_var outer, mlc_var fused, mlc_loc loc);
 MLC_API mlc_directive mlc_order_of(mlc_directive_kind kind, int n, const mlc_var *v, mlc_loc loc);
 MLC_API mlc_directive mlc_fold_of(struct mlc_fold_args a);

@@ -95,6 +95,7 @@ typedef mlc_rdom RDom;
 #define fuse(...) mlc_fuse(__VA_ARGS__)
 #define tile(...) mlc_tile(__VA_ARGS__)
 #define reorder(...) mlc_reorder(__VA_ARGS__)
+#define rfactor(...) mlc_rfactor(__VA_ARGS__)
 #define serial(...) mlc_serial(__VA_ARGS__)
 #define parallel(...) mlc_parallel(__VA_ARGS__)
 #define vectorize(...) mlc_vectorize(__VA_ARGS__)

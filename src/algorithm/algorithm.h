@@ -15,12 +15,19 @@ typedef struct RDom {
     const char *name;
     int n;
     const Sym *var[MAX_RANK];                 /* k.x, k.y ..; printed k.x, or k where n is 1 */
+    const Sym *written[MAX_RANK];             /* what stands for var in as-written forms, NULL: var.  A domain that
+                                                 a plan derives has RVars by the names of the loops they were */
+    bool cuts;                                /* ... and its conditions only cut last tiles off */
     const Node *min[MAX_RANK], *extent[MAX_RANK]; /* index expressions of params and buffer sizes */
     VEC(const Node *) where;                  /* predicates, as written; all must hold */
     VEC(const Node *) where_canon;
     bool frozen;                              /* a definition uses it: no more conditions */
     mlc_loc loc;
 } RDom;
+
+static inline const Sym *alg_written_var(const RDom *r, int i) {
+    return r->written[i] ? r->written[i] : r->var[i];
+}
 
 typedef enum { /* how it was written */
     DEF_SET = MLC_DEF_SET,
@@ -132,13 +139,20 @@ void alg_add_where(mlc_ctx *ctx, RDom *r, const Node *cond, mlc_loc loc);
 bool alg_name_is_free(mlc_ctx *ctx, const char *name, const Place *place); /* else noted */
 /* A call of a C function, as written. */
 const Node *alg_call(Interner *I, const Extern *x, int n, const Node *const *arg, uint32_t literal, const Place *place);
-/* Fixes a Func's rank and makes the symbols of its buffer. */
-void alg_set_rank(Func *f, int rank);
+/* Fixes a Func's rank and makes the symbols of its buffer, in that arena. */
+void alg_set_rank(Arena *a, Func *f, int rank);
 /* f at coordinates, as written, literals flagged; aux -1 and type MLC_VOID for a whole tuple or an undefined Func. */
 const Node *alg_access(Func *f, int n, const Node *const *coord, uint32_t literal, const Place *place);
 const Node *alg_elem(Interner *I, const Node *access, int i, const Place *place);
 /* Adds a definition (define.c).  Returns the stage, -1 where it was wrong: noted, and f is poisoned. */
 int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal, mlc_loc loc);
+/* The same in another Interner, kept nowhere: the directives that derive an algorithm add it to a private copy
+ * of f.  NULL where it was wrong; f, if it has no definitions yet, takes its shape from it. */
+Def *alg_build(Interner *I, Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, mlc_loc loc);
+/* The neutral element of an update: what its implicit pure definition is (docs/semantics.md section 1). */
+const Node *alg_start_of(Interner *I, DefOp op, mlc_type t);
+/* Does e win over old in the order of min (greatest: max)?  A NaN beats all, -0 < +0; ties keep the old. */
+const Node *alg_wins(Interner *I, const Place *place, bool greatest, const Node *e, const Node *old);
 /* The inline reduction of e over r, as the access that stands for it (reduce.c). */
 const Node *alg_reduce(mlc_ctx *ctx, mlc_reduction kind, RDom *r, const Node *e, mlc_loc loc);
 /* Logs what in a new definition is legal but probably not meant (warn.c). */

@@ -255,8 +255,7 @@ static void keep(Definer *d, Def *def) {
 
 /* ---- implicit starts ---- */
 
-/* The neutral element of the update (docs/semantics.md section 1). */
-static const Node *start_of(Interner *I, DefOp op, mlc_type t) {
+const Node *alg_start_of(Interner *I, DefOp op, mlc_type t) {
     bool flt = ty_is_float(t);
     switch (op) {
     case DEF_MUL: return flt ? ir_flt(I, t, 1) : ir_int(I, t, 1);
@@ -282,16 +281,10 @@ static const Node *implicit_arg(Definer *d, int at) {
     }
 }
 
-static void set_shape(Func *f, int rank, int n, const mlc_type *type) {
-    alg_set_rank(f, rank);
-    f->n = n;
-    memcpy(f->type, type, sizeof *type * (size_t)n);
-}
-
 static void take_types(Definer *d) {
-    mlc_type type[MAX_TUPLE];
-    for (int i = 0; i < d->n; i++) type[i] = (mlc_type)d->rhs[i]->type;
-    set_shape(d->f, d->rank, d->n, type);
+    alg_set_rank(d->a, d->f, d->rank);
+    d->f->n = d->n;
+    for (int i = 0; i < d->n; i++) d->f->type[i] = (mlc_type)d->rhs[i]->type;
 }
 
 /* Gives f the start that its first update implies. */
@@ -305,7 +298,7 @@ static bool make_start(Definer *d) {
         s.lhs[i] = implicit_arg(d, i);
         d->f->arg[i] = s.lhs[i]->u.sym;
     }
-    for (int i = 0; i < d->n; i++) s.rhs[i] = start_of(d->I, d->op, d->f->type[i]);
+    for (int i = 0; i < d->n; i++) s.rhs[i] = alg_start_of(d->I, d->op, d->f->type[i]);
     Def *def = make_def(&s);
     if (!def) return wrong(d, s.bad);
     keep(&s, def);
@@ -328,20 +321,29 @@ static Def *define(Definer *d) {
     return make_def(d);
 }
 
+static Def *build(Definer *d, Interner *I, Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs,
+                  uint32_t literal, mlc_loc loc) {
+    *d = (Definer){ .f = f, .I = I, .a = I->arena, .op = op, .rank = rank, .n = n, .literal = literal };
+    d->place = (Place){ .loc = loc, .object = arena_printf(I->arena, "define %s", f->name) };
+    if (rank >= 0 && rank <= MAX_RANK) memcpy(d->lhs, lhs, sizeof *lhs * (size_t)rank);
+    if (n >= 0 && n <= MAX_TUPLE) memcpy(d->rhs, rhs, sizeof *rhs * (size_t)n);
+    if (rank < 0 || rank > MAX_RANK) wrong(d, ir_poison(I, ERR_RANK_RANGE, &d->place, f->name, rank));
+    else if (n < 1 || n > MAX_TUPLE) wrong(d, ir_poison(I, ERR_TUPLE_WIDTH, &d->place, f->name, f->def.n ? f->n : 1, n));
+    else if ((unsigned)op > DEF_MAX) wrong(d, ir_poison(I, ERR_OP_RANGE, &d->place, (int)op));
+    Def *def = d->bad ? NULL : define(d);
+    if (!def && !f->poison) f->poison = d->bad;
+    return def;
+}
+
+Def *alg_build(Interner *I, Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, mlc_loc loc) {
+    Definer d;
+    return build(&d, I, f, op, rank, lhs, n, rhs, 0, loc);
+}
+
 int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal, mlc_loc loc) {
-    Interner *I = &f->ctx->ir;
-    Definer d = { .f = f, .I = I, .a = I->arena, .op = op, .rank = rank, .n = n, .literal = literal };
-    d.place = (Place){ .loc = loc, .object = arena_printf(I->arena, "define %s", f->name) };
-    if (rank >= 0 && rank <= MAX_RANK) memcpy(d.lhs, lhs, sizeof *lhs * (size_t)rank);
-    if (n >= 0 && n <= MAX_TUPLE) memcpy(d.rhs, rhs, sizeof *rhs * (size_t)n);
-    if (rank < 0 || rank > MAX_RANK) wrong(&d, ir_poison(I, ERR_RANK_RANGE, &d.place, f->name, rank));
-    else if (n < 1 || n > MAX_TUPLE) wrong(&d, ir_poison(I, ERR_TUPLE_WIDTH, &d.place, f->name, f->def.n ? f->n : 1, n));
-    else if ((unsigned)op > DEF_MAX) wrong(&d, ir_poison(I, ERR_OP_RANGE, &d.place, (int)op));
-    Def *def = d.bad ? NULL : define(&d);
-    if (!def) {
-        if (!f->poison) f->poison = d.bad;
-        return -1;
-    }
+    Definer d;
+    Def *def = build(&d, &f->ctx->ir, f, op, rank, lhs, n, rhs, literal, loc);
+    if (!def) return -1;
     keep(&d, def);
     alg_warn(f, def, &d.place);
     return f->def.n - 1;

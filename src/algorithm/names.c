@@ -83,19 +83,19 @@ const Sym *alg_var(mlc_ctx *ctx, const char *name) {
 
 /* ---- Funcs and inputs ---- */
 
-static Sym *buffer_sym(Func *f, SymKind kind, int dim, const char *field) {
-    Sym *s = ARENA_NEW(&f->ctx->arena, Sym);
+static Sym *buffer_sym(Arena *a, Func *f, SymKind kind, int dim, const char *field) {
+    Sym *s = ARENA_NEW(a, Sym);
     *s = (Sym){ .kind = kind, .type = MLC_INDEX, .dim = dim, .func = f, .loc = f->loc };
-    s->name = arena_printf(&f->ctx->arena, "%s.%s.%d", f->name, field, dim);
+    s->name = arena_printf(a, "%s.%s.%d", f->name, field, dim);
     return s;
 }
 
-void alg_set_rank(Func *f, int rank) {
+void alg_set_rank(Arena *a, Func *f, int rank) {
     f->rank = rank;
     for (int d = 0; d < rank; d++) {
-        f->min[d] = buffer_sym(f, SYM_MIN, d, "min");
-        f->extent[d] = buffer_sym(f, SYM_EXTENT, d, "extent");
-        Sym *stride = buffer_sym(f, SYM_STRIDE, d, "stride");
+        f->min[d] = buffer_sym(a, f, SYM_MIN, d, "min");
+        f->extent[d] = buffer_sym(a, f, SYM_EXTENT, d, "extent");
+        Sym *stride = buffer_sym(a, f, SYM_STRIDE, d, "stride");
         stride->align = f->dim[d].align;
         f->stride[d] = stride;
     }
@@ -127,7 +127,7 @@ Func *alg_add_input(mlc_ctx *ctx, const char *name, mlc_type type, int rank, mlc
     if (!ty_is_data(type)) f->poison = ir_poison(&ctx->ir, ERR_TYPE_ARG, &place, f->name, "one of MLC_BOOL to MLC_F64");
     bool fits = rank >= 0 && rank <= MAX_RANK;
     if (!fits) f->poison = ir_poison(&ctx->ir, ERR_RANK_RANGE, &place, f->name, rank);
-    alg_set_rank(f, fits ? rank : 0);
+    alg_set_rank(&ctx->arena, f, fits ? rank : 0);
     return f;
 }
 

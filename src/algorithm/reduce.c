@@ -4,7 +4,6 @@
  * an outer domain in e are free too: the hidden Func has a Var k$x in their place. */
 #include "algorithm.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct {
@@ -47,37 +46,36 @@ static void look(void *user, const Node *e) {
 
 /* ---- argmin, argmax ---- */
 
-static const Node *typed2(Reduction *d, Op op, const Node *a, const Node *b) {
+typedef struct {
+    Interner *I;
+    const Place *place;
+} Maker;
+
+static const Node *typed2(const Maker *m, Op op, const Node *a, const Node *b) {
     const Node *kids[2] = { a, b };
-    return ir_typed(d->I, op, &d->place, 2, kids, 0);
+    return ir_typed(m->I, op, m->place, 2, kids, 0);
 }
 
 /* e's sign bit, -0's too. */
-static const Node *sign_bit(Reduction *d, const Node *e) {
+static const Node *sign_bit(const Maker *m, const Node *e) {
     mlc_type bits = ty_int(true, ty_bits((mlc_type)e->type));
-    const Node *whole = ir_typed_cast(d->I, OP_REINTERPRET, bits, &d->place, e, false);
-    return typed2(d, OP_LT, whole, ir_int(d->I, bits, 0));
+    const Node *whole = ir_typed_cast(m->I, OP_REINTERPRET, bits, m->place, e, false);
+    return typed2(m, OP_LT, whole, ir_int(m->I, bits, 0));
 }
 
-static const Node *logic_not(Reduction *d, const Node *e) {
-    return ir_typed(d->I, OP_LNOT, &d->place, 1, &e, 0);
+static const Node *logic_not(const Maker *m, const Node *e) {
+    return ir_typed(m->I, OP_LNOT, m->place, 1, &e, 0);
 }
 
-/* Does e win over old in the order of min (max)?  A NaN beats all, -0 < +0; ties keep the old. */
-static const Node *wins(Reduction *d, bool greatest, const Node *e, const Node *old) {
-    const Node *better = typed2(d, greatest ? OP_GT : OP_LT, e, old);
+const Node *alg_wins(Interner *I, const Place *place, bool greatest, const Node *e, const Node *old) {
+    const Maker m = { I, place };
+    const Node *better = typed2(&m, greatest ? OP_GT : OP_LT, e, old);
     if (!ty_is_float((mlc_type)e->type)) return better;
     const Node *low = greatest ? old : e, *high = greatest ? e : old;
-    const Node *zeros = typed2(d, OP_LAND, sign_bit(d, low), logic_not(d, sign_bit(d, high)));
-    better = typed2(d, OP_LOR, better, typed2(d, OP_LAND, typed2(d, OP_EQ, e, old), zeros));
-    better = typed2(d, OP_LOR, better, ir_typed(d->I, OP_IS_NAN, &d->place, 1, &e, 0));
-    return typed2(d, OP_LAND, better, logic_not(d, ir_typed(d->I, OP_IS_NAN, &d->place, 1, &old, 0)));
-}
-
-/* The value that any other one beats. */
-static const Node *end_of(Interner *I, mlc_type t, bool greatest) {
-    if (ty_is_float(t)) return ir_flt(I, t, greatest ? -(double)INFINITY : (double)INFINITY);
-    return ir_int(I, t, greatest ? ty_min(t) : (int64_t)ty_max(t));
+    const Node *zeros = typed2(&m, OP_LAND, sign_bit(&m, low), logic_not(&m, sign_bit(&m, high)));
+    better = typed2(&m, OP_LOR, better, typed2(&m, OP_LAND, typed2(&m, OP_EQ, e, old), zeros));
+    better = typed2(&m, OP_LOR, better, ir_typed(I, OP_IS_NAN, place, 1, &e, 0));
+    return typed2(&m, OP_LAND, better, logic_not(&m, ir_typed(I, OP_IS_NAN, place, 1, &old, 0)));
 }
 
 static int define_arg(Reduction *d, Func *f, bool greatest, const Node *e) {
@@ -92,9 +90,9 @@ static int define_arg(Reduction *d, Func *f, bool greatest, const Node *e) {
     mlc_type t = (mlc_type)e->type;
     e = ir_typed_cast(I, OP_CAST, t == MLC_INDEX ? MLC_I32 : t, &d->place, e, false); /* a half rounds once */
     for (int i = 0; i < n; i++) start[i] = ir_coerce(I, d->r->min[i], true, MLC_I32, &d->place);
-    start[n] = end_of(I, (mlc_type)e->type, greatest);
+    start[n] = alg_start_of(I, greatest ? DEF_MAX : DEF_MIN, (mlc_type)e->type);
     if (alg_define(f, DEF_SET, d->n, d->inner, n + 1, start, 0, d->place.loc) < 0) return -1;
-    const Node *old = ir_access(I, f, f->type[n], n, d->n, d->inner), *win = wins(d, greatest, e, old);
+    const Node *old = ir_access(I, f, f->type[n], n, d->n, d->inner), *win = alg_wins(I, &d->place, greatest, e, old);
     for (int i = 0; i <= n; i++) {
         const Node *now = i < n ? ir_coerce(I, ir_var(I, d->r->var[i]), false, MLC_I32, &d->place) : e;
         const Node *kids[3] = { win, now, ir_access(I, f, f->type[i], i, d->n, d->inner) };

@@ -162,15 +162,16 @@ static Interval bounds_of(Build *b, const Facts *f, const Node *coord, const Nod
     return sim_bounds(b->ir, data.f, coord, why);
 }
 
-/* Does e mention a variable that ranges in the chain? */
-static bool uses_ranged(Build *b, const Facts *f, const Node *e) {
+/* Does e mention a variable that ranges in the chain, and that the predicate mentions too? */
+static bool shares_ranged(Build *b, const Facts *f, const Node *e, const Node *predicate) {
     for (; f && f != b->base; f = f->up)
-        if (f->var && ir_uses(b->arena, e, f->var)) return true;
+        if (f->var && ir_uses(b->arena, e, f->var) && ir_uses(b->arena, predicate, f->var)) return true;
     return false;
 }
 
-/* What a predicate p <= q says of the coordinate as a whole: where q - p less (or plus) it is free of loops,
- * as for x - k where k <= x, whose variables taken one by one would forget each other. */
+/* What a predicate p <= q says of the coordinate as a whole: where q - p less (or plus) it is free of the
+ * predicate's variables, as for x - k where k <= x, or x + 8 * k + j where 8 * k + j < n, whose variables taken
+ * one by one would forget each other. */
 static Interval related(Build *b, const Facts *f, const StageNest *st, const Node *coord, Interval i) {
     Conditions all = { 0 };
     conditions(b, st, &all);
@@ -181,8 +182,10 @@ static Interval related(Build *b, const Facts *f, const StageNest *st, const Nod
         if (c->op == OP_LT) room = ir_sub(b->ir, room, ir_idx(b->ir, 1));
         const Node *above = sim_simplify(b->ir, b->base, ir_sub(b->ir, coord, room));
         const Node *below = sim_simplify(b->ir, b->base, ir_add(b->ir, coord, room));
-        if (!uses_ranged(b, f, above)) i.lo = i.lo ? sim_simplify(b->ir, b->base, ir_max(b->ir, i.lo, above)) : above;
-        if (!uses_ranged(b, f, below)) i.hi = i.hi ? sim_simplify(b->ir, b->base, ir_min(b->ir, i.hi, below)) : below;
+        const Node *lo = shares_ranged(b, f, above, c) ? NULL : sim_bounds(b->ir, f, above, NULL).lo;
+        const Node *hi = shares_ranged(b, f, below, c) ? NULL : sim_bounds(b->ir, f, below, NULL).hi;
+        if (lo) i.lo = i.lo ? sim_simplify(b->ir, b->base, ir_max(b->ir, i.lo, lo)) : lo;
+        if (hi) i.hi = i.hi ? sim_simplify(b->ir, b->base, ir_min(b->ir, i.hi, hi)) : hi;
     }
     return i;
 }

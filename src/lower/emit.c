@@ -34,7 +34,10 @@ static Stmt *emit_leaf(Build *b, const StageNest *st) {
     Stmt *s = st_store(b->arena, f, f->rank, st->coord, f->n, value);
     const Node *cond = ir_bool(b->ir, true);
     for (int i = 0; i < st->n_where; i++) cond = ir_make2(b->ir, OP_LAND, cond, st->where[i]);
-    return ir_is(cond, 1) ? s : st_if(b->arena, cond, s, NULL);
+    if (ir_is(cond, 1)) return s;
+    s = st_if(b->arena, cond, s, NULL);
+    s->u.cond.likely = st->sched->def->rdom && st->sched->def->rdom->cuts;
+    return s;
 }
 
 static Stmt *emit_func(Build *b, const FuncNest *fn) {

@@ -5,9 +5,9 @@
 
 static void print_level(Compile *c, const char *level, StrBuf *out) {
     if (!strcmp(level, "algorithm")) {
-        alg_order(&c->arena, c->output, c->n_outputs); /* raises what is wrong with the definitions */
-        Derived derived = sch_derive(&c->ir, c->plan, c->output, c->n_outputs);
-        alg_print_program(out, c->ctx, derived.output, c->n_outputs);
+        pl_resolve(c); /* raises what is wrong with the definitions, and derives what the plan changes */
+        if (c->schedule->rewrites) sb_puts(out, "// class rewrite: the plan derives an algorithm of other roundings\n");
+        alg_print_program(out, c->ctx, c->schedule->output, c->n_outputs);
         return;
     }
     pl_resolve(c);

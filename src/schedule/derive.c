@@ -6,15 +6,21 @@
  *     f: clone_in(g, w)      w has the definitions of f, and g reads w
  *     g: eager_inline(f)     g has the definition of f where it read f (eager.c)
  *
- * They are applied in their order, each to what the ones before it made, and to private copies of all Funcs of the
- * program: the context stays as it is, and another plan may use the same names.  The other lines then speak of the
- * copies, so that resolution and everything behind it never meets a Func of the context that was derived from. */
+ * They are applied before all others, in their order, each to what the ones before it made, and to private copies
+ * of all Funcs of the program: the context stays as it is, and another plan may use the same names.  The other
+ * lines then speak of the copies, so that resolution and everything behind it never meets a Func of the context
+ * that was derived from. */
 #include "schedule/derive.h"
 
 #include <string.h>
 
 bool sch_derives(const PlanLine *l) {
     return l->d.kind == MLC_IN || l->d.kind == MLC_CLONE_IN || l->d.kind == MLC_EAGER_INLINE;
+}
+
+/* The others that change definitions need loops, and are applied by resolution, in turn with the rest. */
+static bool needs_copies(const PlanLine *l) {
+    return sch_derives(l) || l->d.kind == MLC_RFACTOR;
 }
 
 /* ---- changed definitions ---- */
@@ -294,7 +300,7 @@ static Func *now(const Derive *d, Func *f) {
 }
 
 /* The lines that do not derive, of the Funcs as they are now. */
-static const struct mlc_plan *rest_of_plan(const Derive *d, const struct mlc_plan *plan) {
+static struct mlc_plan *rest_of_plan(const Derive *d, const struct mlc_plan *plan) {
     struct mlc_plan *rest = arena_copy(d->arena, plan, sizeof *plan);
     memset(&rest->line, 0, sizeof rest->line);
     for (int i = 0; i < plan->line.n; i++) {
@@ -302,6 +308,7 @@ static const struct mlc_plan *rest_of_plan(const Derive *d, const struct mlc_pla
         if (sch_derives(&l)) continue;
         l.func = now(d, l.func);
         if (l.d.at.f) l.d.at.f = now(d, l.d.at.f);
+        if (l.d.made.f) l.d.made.f = now(d, l.d.made.f);
         VEC_PUSH(d->arena, &rest->line, l);
     }
     return rest;
@@ -311,7 +318,7 @@ Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *output
     Derive d = { .ir = I, .arena = I->arena, .fault = I->fault, .plan = plan };
     Derived r = { .plan = plan };
     bool any = false;
-    for (int i = 0; i < plan->line.n; i++) any |= sch_derives(&plan->line.at[i]);
+    for (int i = 0; i < plan->line.n; i++) any |= needs_copies(&plan->line.at[i]);
     for (int i = 0; i < n; i++) r.output[i] = outputs[i];
     if (!any) return r;
     FuncList order = alg_order(d.arena, outputs, n);
@@ -321,6 +328,6 @@ Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *output
     for (int i = 0; i < plan->line.n; i++)
         if (sch_derives(&plan->line.at[i])) apply(&d, &plan->line.at[i]);
     for (int i = 0; i < n; i++) r.output[i] = pm_get(&d.now, outputs[i]);
-    r.plan = rest_of_plan(&d, plan);
+    r.plan = r.lines = rest_of_plan(&d, plan);
     return r;
 }

@@ -42,6 +42,15 @@ mlc_directive mlc_fuse_of(mlc_var inner, mlc_var outer, mlc_var fused, mlc_loc l
     return (mlc_directive){ .kind = MLC_FUSE, .n = 3, .v = { inner, outer, fused }, .loc = loc };
 }
 
+mlc_directive mlc_rfactor_of(struct mlc_rfactor_args a) {
+    mlc_directive d = { .kind = MLC_RFACTOR, .made = a.parts, .reassociate = a.reassociate, .loc = a.loc };
+    const mlc_var v[8] = { a.loop0, a.var0, a.loop1, a.var1, a.loop2, a.var2, a.loop3, a.var3 };
+    memcpy(d.v, v, sizeof v);
+    for (int i = 0; i < 8; i++)
+        if (i < 2 || v[i].sym) d.n = i / 2 * 2 + 2;
+    return d;
+}
+
 mlc_directive mlc_order_of(mlc_directive_kind kind, int n, const mlc_var *v, mlc_loc loc) {
     mlc_directive d = { .kind = kind, .n = n, .loc = loc };
     for (int i = 0; i < n && i < (int)(sizeof d.v / sizeof *d.v); i++) d.v[i] = v[i];
@@ -141,6 +150,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
         comma = ", ";
         if (*shape == 'f') print_stage(out, d->at.f, d->at_stage, true);
         else if (*shape == 'w') print_stage(out, d->made.f, 0, false);
+        else if (*shape == 'p') print_loop(out, d->v[v]), sb_puts(out, ", "), print_loop(out, d->v[v + 1]), v += 2;
         else if (*shape == 'v' || *shape == 'n') print_loop(out, d->v[v++]);
         else if (*shape == 'm') sb_puts(out, word(sch_memories, MLC_MEMORY_COUNT, (int)d->memory));
         else sb_printf(out, "%lld", (long long)d->k[k++]);
@@ -148,6 +158,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     bool tail = *shape == 't' && d->tail > MLC_TAIL_AUTO && d->tail < MLC_TAIL_COUNT;
     if (tail) sb_printf(out, ", .tail = %s", sch_tails[d->tail]);
     if (*shape == 'd' && d->way) sb_printf(out, ", .way = %s", word(sch_ways, MLC_WAY_COUNT, (int)d->way));
+    if (d->reassociate) sb_puts(out, ", .reassociate");
     sb_puts(out, ")");
 }
 

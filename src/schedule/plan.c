@@ -72,7 +72,8 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     bool consumer = *shape == 'f';
     if (l->func->ctx != plan->ctx || (consumer && d->at.f && d->at.f->ctx != plan->ctx)) fault_raise(f, ERR_CONTEXTS_MIX, &place);
     if (consumer && !d->at.f) fault_raise(f, ERR_PLAN_NO_FUNC, &place);
-    bool many = strchr(shape, '*');
+    bool many = strchr(shape, '*'), pairs = strchr(shape, 'p');
+    if (pairs && (d->n < 2 || d->n > 8 || d->n % 2)) fault_raise(f, ERR_PLAN_PAIRS, &place, d->n);
     if (many && (d->n < 1 || d->n > 8)) fault_raise(f, ERR_PLAN_REORDER, &place, d->n);
     for (int i = 0; i < (many ? d->n : (int)(strspn(shape + consumer, "vn"))); i++)
         if (!d->v[i].sym) fault_raise(f, ERR_PLAN_NO_LOOP_NAME, &place, i + 1);

@@ -98,9 +98,9 @@ static int word(PlanText *t, const char *what, const char *const *words, int n, 
     fault_raise(t->L->fault, unknown, &place, name, did_you_mean(t, name, words, n));
 }
 
-/* `.tail = guard`, behind the arguments; `kind` is the letter of the shape, 0: it takes none. */
+/* `.tail = guard` or `.reassociate`, behind the arguments; `kind` is the letter of the shape, 0: it takes none. */
 static void option(PlanText *t, mlc_directive *d, const char *directive, char kind) {
-    const char *takes = kind == 't' ? ".tail" : kind == 'd' ? ".way" : "no option";
+    const char *takes = kind == 't' ? ".tail" : kind == 'd' ? ".way" : kind == 'r' ? ".reassociate" : "no option";
     lex_expect(t->L, ".");
     Token at = t->L->tok;
     const char *name = lex_name(t->L, "the name of an option");
@@ -108,9 +108,18 @@ static void option(PlanText *t, mlc_directive *d, const char *directive, char ki
         Place place = lex_place_of(t->L, &at);
         fault_raise(t->L->fault, ERR_PLAN_OPTION, &place, directive, name, takes);
     }
+    if (kind == 'r') {
+        d->reassociate = true;
+        return;
+    }
     lex_expect(t->L, "=");
     if (kind == 't') d->tail = (mlc_tail)word(t, "a tail: auto, guard, shift or round", sch_tails, MLC_TAIL_COUNT, ERR_PLAN_TAIL);
     else d->way = (mlc_way)word(t, "a way: forward or both", sch_ways, MLC_WAY_COUNT, ERR_PLAN_WAY);
+}
+
+static void loop(PlanText *t, mlc_directive *d, const char *what) {
+    if (d->n == (int)(sizeof d->v / sizeof *d->v)) lex_unexpected(t->L, "at most 8 loops");
+    d->v[d->n++] = loop_of(t, what);
 }
 
 static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
@@ -121,8 +130,11 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
         d->at.f = s.f;
         d->at_stage = s.stage;
     } else if (shape == 'v' || shape == 'n') {
-        if (d->n == (int)(sizeof d->v / sizeof *d->v)) lex_unexpected(t->L, "at most 8 loops");
-        d->v[d->n++] = loop_of(t, shape == 'v' ? "the name of a loop" : "a name for the new loop");
+        loop(t, d, shape == 'v' ? "the name of a loop" : "a name for the new loop");
+    } else if (shape == 'p') {
+        loop(t, d, "the name of a loop");
+        lex_expect(t->L, ",");
+        loop(t, d, "the Var that the loop becomes");
     } else if (shape == 'm') {
         d->memory = (mlc_memory)word(t, "a memory: heap, stack or register", sch_memories, MLC_MEMORY_COUNT, ERR_PLAN_MEMORY);
     } else {

@@ -8,9 +8,8 @@
 typedef struct {
     const Func *f;
     const Sym *r;
-    int place;    /* of r on the left; -1: only ask whether f is read */
-    bool read;    /* f is read */
-    bool escaped; /* ... at another place than its own */
+    int place;    /* of r on the left */
+    bool escaped; /* f is read at another place than its own */
 } Reads;
 
 static bool is_var(const Node *e, const Sym *s) {
@@ -19,9 +18,7 @@ static bool is_var(const Node *e, const Sym *s) {
 
 static void look(void *user, const Node *e) {
     Reads *w = user;
-    if (e->op != OP_ACCESS || e->u.func != w->f) return;
-    w->read = true;
-    if (w->place >= 0 && !is_var(e->kid[w->place], w->r)) w->escaped = true;
+    if (e->op == OP_ACCESS && e->u.func == w->f && !is_var(e->kid[w->place], w->r)) w->escaped = true;
 }
 
 /* Everything that stage `def` evaluates: coordinates, values, predicates. */
@@ -40,21 +37,4 @@ bool sch_rvar_is_pure(Arena *scratch, const Func *f, const Def *def, const Sym *
         if (!w.escaped) return true;
     }
     return false;
-}
-
-/* `f(...) op= e`, with op commutative and associative on the type and e, the coordinates and the
- * predicates free of f. */
-bool sch_order_is_free(Arena *scratch, const Func *f, const Def *def) {
-    bool exact = def->op == DEF_MIN || def->op == DEF_MAX;
-    for (int i = 0; i < def->n && (def->op == DEF_ADD || def->op == DEF_SUB || def->op == DEF_MUL); i++) {
-        exact = ty_is_int(f->type[i]);
-        if (!exact) return false;
-    }
-    if (!exact) return false;
-    Reads w = { .f = f, .place = -1 };
-    for (int d = 0; d < def->rank; d++) ir_visit(scratch, def->coord[d], look, &w);
-    for (int i = 0; i < def->n; i++) ir_visit(scratch, def->rhs[i], look, &w);
-    for (int i = 0; def->rdom && i < def->rdom->where_canon.n; i++)
-        ir_visit(scratch, def->rdom->where_canon.at[i], look, &w);
-    return !w.read;
 }

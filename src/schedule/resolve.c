@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static FuncSched *new_sched(Resolve *r, Func *f) {
+FuncSched *sch_new_sched(Resolve *r, Func *f) {
     FuncSched *fs = ARENA_NEW(r->arena, FuncSched);
     fs->func = f;
     sch_first_storage(fs);
@@ -110,6 +110,7 @@ static void apply_line(Resolve *r, const PlanLine *line) {
     case MLC_RING_BUFFER: apply_ring(r, fs, line); break;
     case MLC_ASYNC: apply_async(r, fs, line); break;
     case MLC_BOUND: apply_bound(r, fs, line); break;
+    case MLC_RFACTOR: sch_rfactor(r, &fs->stage.at[line->stage], line); break;
     case MLC_ESTIMATE: break; /* for tuners alone */
     case MLC_UNSCHEDULED: fs->stage.at[line->stage].touched = true; break;
     default: sch_loop_directive(r, &fs->stage.at[line->stage], line); break;
@@ -192,13 +193,15 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
     if (n < 1 || n > MAX_OUTPUTS) fault_raise(r.fault, ERR_OUTPUT_COUNT, NULL, n);
     Derived derived = sch_derive(I, plan, outputs, n);
     s->plan = plan = derived.plan;
+    r.lines = derived.lines;
     memcpy(s->output, derived.output, sizeof s->output);
     s->n_outputs = n;
     s->order = alg_order(I->arena, s->output, n);
     pm_init(&s->sched, I->arena);
     for (int i = 0; i < s->order.n; i++)
-        if (!s->order.at[i]->is_input) pm_put(&s->sched, s->order.at[i], new_sched(&r, s->order.at[i]));
+        if (!s->order.at[i]->is_input) pm_put(&s->sched, s->order.at[i], sch_new_sched(&r, s->order.at[i]));
     for (int i = 0; i < plan->line.n; i++) apply_line(&r, &plan->line.at[i]);
+    if (derived.lines) s->order = alg_order(I->arena, s->output, n); /* with what rfactor made */
     for (int i = 0; i < s->order.n; i++) {
         FuncSched *fs = pm_get(&s->sched, s->order.at[i]);
         if (fs) fill_defaults(&r, fs);

@@ -9,12 +9,14 @@ typedef struct {
     Arena *arena;
     Fault *fault;
     Schedule *s;
+    struct mlc_plan *lines; /* those that are applied, where private */
 } Resolve;
 
-/* race.c: may the iterations of r run in any order, at once?  And may the points of `def` be applied in
- * any order, one at a time? */
+/* race.c: may the iterations of r run in any order, at once? */
 bool sch_rvar_is_pure(Arena *scratch, const Func *f, const Def *def, const Sym *r);
-bool sch_order_is_free(Arena *scratch, const Func *f, const Def *def);
+
+/* rfactor.c */
+void sch_rfactor(Resolve *r, StageSched *st, const PlanLine *line);
 
 /* resolve_loops.c: the loops of one stage before any directive, and a directive applied to them. */
 void sch_first_loops(Resolve *r, StageSched *st);
@@ -32,6 +34,9 @@ bool sch_is_output(const Schedule *s, const Func *f);
 /* "C" or "C.u0". */
 const char *sch_stage_name(Arena *a, const Func *f, int stage);
 const char *sch_loop_names(Arena *a, const StageSched *st); /* "xi, xo, y" for messages */
+/* A loop that a directive takes apart must not be marked yet. */
+void sch_need_serial(Resolve *r, const Dim *d, const PlanLine *line);
+FuncSched *sch_new_sched(Resolve *r, Func *f);
 Dim *sch_find_loop(const StageSched *st, const char *name);
 
 #endif

@@ -3,6 +3,7 @@
  * dim[] is the loop nest, innermost first.  Each split stays in split[] in order of application; lowering
  * reads that list forwards for extents and backwards for values, so a directive may keep a name for a new
  * loop (vectorize(x, 8) leaves x as the outer loop). */
+#include "schedule/assoc.h"
 #include "schedule/resolve.h"
 
 #include <string.h>
@@ -58,9 +59,8 @@ static int need(Resolve *r, const StageSched *st, const PlanLine *line, int k) {
                 sch_loop_names(r->arena, st));
 }
 
-/* A loop that a split or a fuse takes apart must not be marked yet: its pieces would not know what of the
- * mark is theirs. */
-static void need_serial(Resolve *r, const Dim *d, const PlanLine *line) {
+/* Its pieces would not know what of the mark is theirs. */
+void sch_need_serial(Resolve *r, const Dim *d, const PlanLine *line) {
     if (d->kind == LOOP_SERIAL) return;
     Place place = sch_place(r->arena, line);
     fault_raise(r->fault, ERR_LOOP_MARKED, &place, d->name, kind_name[d->kind]);
@@ -128,7 +128,7 @@ static void split(Resolve *r, StageSched *st, const PlanLine *line, int at, cons
     if (factor < 1) fault_raise(r->fault, ERR_BAD_FACTOR, &place, (long long)factor);
     if (!strcmp(outer, inner)) fault_raise(r->fault, ERR_LOOP_NAME_USED, &place, inner, "the same directive");
     Dim old = st->dim.at[at];
-    need_serial(r, &old, line);
+    sch_need_serial(r, &old, line);
     bool rvar = stems_from_rvar(st, old.name);
     check_tail(r, st, line, old.name, rvar);
     Split s = { .kind = SPLIT_SPLIT, .old = old.name, .outer = outer, .inner = inner, .factor = factor,
@@ -154,8 +154,8 @@ static void apply_fuse(Resolve *r, StageSched *st, const PlanLine *line) {
     int in = need(r, st, line, 0), out = need(r, st, line, 1);
     Place place = sch_place(r->arena, line);
     if (in == out) fault_raise(r->fault, ERR_LOOP_TWICE, &place, st->dim.at[in].name);
-    need_serial(r, &st->dim.at[in], line);
-    need_serial(r, &st->dim.at[out], line);
+    sch_need_serial(r, &st->dim.at[in], line);
+    sch_need_serial(r, &st->dim.at[out], line);
     const char *name = new_name(r, st, line, 2, in, out), *before[MAX_RANK * 8];
     int n = impure_order(st, before);
     Dim a = st->dim.at[in], b = st->dim.at[out];
@@ -182,8 +182,10 @@ static int impure_order(const StageSched *st, const char **names) {
 static void check_order(Resolve *r, const StageSched *st, const PlanLine *line, int n, const char *const *before) {
     const char *after[MAX_RANK * 8];
     impure_order(st, after);
+    Fold fold = sch_fold(r->ir, st->func, st->index, st->def);
+    bool is_free = fold.kind == FOLD_OP && fold.exact;
     for (int i = 0; i < n; i++) {
-        if (!strcmp(before[i], after[i]) || sch_order_is_free(r->arena, st->func, st->def)) continue;
+        if (is_free || !strcmp(before[i], after[i])) continue;
         Place place = sch_place(r->arena, line);
         fault_raise(r->fault, ERR_ORDER_RVAR, &place, before[i], after[i],
                     sch_stage_name(r->arena, st->func, st->index));
@@ -230,7 +232,7 @@ static void apply_tile(Resolve *r, StageSched *st, const PlanLine *line) {
 
 static void check_mark(Resolve *r, const StageSched *st, const Dim *d, LoopKind kind, const PlanLine *line) {
     if (kind == LOOP_SERIAL) return;
-    need_serial(r, d, line);
+    sch_need_serial(r, d, line);
     Place place = sch_place(r->arena, line);
     if (!d->is_pure && kind != LOOP_UNROLL)
         fault_raise(r->fault, ERR_RACE, &place, d->name, sch_stage_name(r->arena, st->func, st->index));

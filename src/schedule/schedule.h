@@ -30,7 +30,7 @@ typedef struct {
     const char *name, *shape, *example, *doc;
 } DirectiveInfo;
 extern const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT];
-#define SHAPE_OPTIONS "td" /* letters of a shape that stand for an option */
+#define SHAPE_OPTIONS "tdr" /* letters of a shape that stand for an option */
 extern const char *const sch_tails[MLC_TAIL_COUNT], *const sch_memories[MLC_MEMORY_COUNT], *const sch_ways[MLC_WAY_COUNT];
 
 /* Appends the lines `stage: directive, ...; ...` from the current token up to the sign `close`, or to the
@@ -47,11 +47,12 @@ Place sch_place(Arena *a, const PlanLine *l);
 
 enum { MAX_OUTPUTS = 16 };
 
-/* Where lines of the plan derive (in, clone_in): private copies of all Funcs but inputs, and a plan of the other
- * lines, over them; else what was given. */
+/* Where lines of the plan derive: private copies of all Funcs but inputs, with in and clone_in applied, and a plan
+ * of the other lines, over them; else what was given. */
 typedef struct {
     Func *output[MAX_OUTPUTS];
     const struct mlc_plan *plan;
+    struct mlc_plan *lines; /* the same where it is private, else NULL */
 } Derived;
 Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *outputs, int n); /* raises into I->fault */
 
@@ -130,6 +131,7 @@ typedef struct {
     const struct mlc_plan *plan;
     FuncList order;       /* producers first, inputs included */
     PtrMap sched;         /* Func -> FuncSched (not for inputs) */
+    bool rewrites;        /* the plan derives an algorithm of other roundings: class rewrite */
     Func *output[MAX_OUTPUTS];
     int n_outputs;
 } Schedule;

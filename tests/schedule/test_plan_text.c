@@ -36,6 +36,8 @@ START_TEST(rows) {
         { "bx: compute_at(by.pure, xo)", NULL },
         { "by: bound(x, -3, 16), estimate(y, 0, 1080)", NULL },
         { "by.u0: parallel(x); by.u1: reorder(x, r.x, r.y)", "by.u0: parallel(x);\nby.u1: reorder(x, r.x, r.y);\n" },
+        { "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate); parts: parallel(u)",
+          "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate);\nparts: parallel(u);\n" },
         { "by.pure: parallel(y);", "by: parallel(y);\n" },
         { ";; by: parallel(y);; bx: compute_root(); by: vectorize(x)", "by: parallel(y);\nbx: compute_root();\nby: vectorize(x);\n" },
         { "by : parallel ( y ) , /* c */ vectorize(x) // end", "by: parallel(y), vectorize(x);\n" },
@@ -99,6 +101,7 @@ START_TEST(macros) {
                  mlc_split(x, xo, xi, 4), mlc_fuse(x, y, xy), mlc_reorder(y, x), mlc_serial(x),
                  mlc_unroll(y, .tail = MLC_TAIL_SHIFT), mlc_bound(x, 0, 3), mlc_estimate(y, -1, 9));
     mlc_schedule(mlc_update(by, 0), mlc_parallel(y, 2));
+    mlc_schedule(mlc_update(by, 0), mlc_rfactor(mlc_func_new(ctx, "parts"), x, xo, y, yo, .reassociate = true));
     mlc_schedule(bx, mlc_compute_at(by, yo), mlc_store_at(mlc_update(by, 0), y), mlc_compute_root(), mlc_compute_inline(), mlc_store_root(),
                  mlc_reorder_storage(y, x), mlc_align_storage(x, 16), mlc_bound_storage(y, 9), mlc_fold_storage(y, 4),
                  mlc_fold_storage(y, 4, .way = MLC_WAY_BOTH), mlc_store_in(MLC_MEMORY_STACK));
@@ -107,24 +110,25 @@ START_TEST(macros) {
     const char *expected =
         "by: tile(x, y, xo, yo, xi, yi, 32, 8, .tail = guard), vectorize(xi, 8), parallel(yo), split(x, xo, xi, 4), "
         "fuse(x, y, xy), reorder(y, x), serial(x), unroll(y, .tail = shift), bound(x, 0, 3), estimate(y, -1, 9);\n"
-        "by.u0: parallel(y, 2);\n"
+        "by.u0: parallel(y, 2), rfactor(parts, x, xo, y, yo, .reassociate);\n"
         "bx: compute_at(by, yo), store_at(by.u0, y), compute_root(), compute_inline(), store_root(), reorder_storage(y, x), "
         "align_storage(x, 16), bound_storage(y, 9), fold_storage(y, 4), fold_storage(y, 4, .way = both), store_in(stack);\n";
     ck_assert_str_eq(mlc_plan_print(plan), expected);
-    ck_assert_int_eq(mlc_plan_size(plan), 22);
+    ck_assert_int_eq(mlc_plan_size(plan), 23);
     mlc_plan *copy = mlc_plan_new(ctx);
     ck_assert(mlc_plan_parse(copy, expected, NULL));
-    for (int i = 0; i < 22; i++) { /* the same values, but for their places */
+    for (int i = 0; i < 23; i++) { /* the same values, but for their places */
         mlc_directive a, b;
         mlc_stage s, t;
         ck_assert(mlc_plan_get(plan, i, &s, &a) && mlc_plan_get(copy, i, &t, &b));
         ck_assert(s.f == t.f && s.stage == t.stage && a.kind == b.kind && a.n == b.n && a.tail == b.tail && a.at.f == b.at.f);
+        ck_assert(a.made.f == b.made.f && a.reassociate == b.reassociate);
         ck_assert(a.memory == b.memory && a.way == b.way);
         ck_assert(a.at_stage == b.at_stage && !memcmp(a.k, b.k, sizeof a.k));
         for (int v = 0; v < 8; v++) ck_assert(a.v[v].sym == b.v[v].sym);
         ck_assert(a.loc.line > 0 && strstr(a.loc.file, "test_plan_text.c"));
     }
-    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 21 && !mlc_plan_drop(copy, 21) && !mlc_plan_get(copy, 21, NULL, NULL));
+    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 22 && !mlc_plan_drop(copy, 22) && !mlc_plan_get(copy, 22, NULL, NULL));
     Arena a = { 0 };
     arena_init(&a, NULL, &ctx->fault);
     Place place = sch_place(&a, &plan->line.at[10]);
@@ -164,6 +168,8 @@ START_TEST(text_errors) {
         { "by: reorder(a, b, c, d, e, f, g, h, i)", "plan:1:37: expected at most 8 loops, found 'i'; see docs/language.md" },
         { "by: parallel(y)\nbx: compute_root()", "plan:2:1: expected ';', found 'bx'; see docs/language.md" },
         { "by parallel(y)", "plan:1:4: expected ':', found 'parallel'; see docs/language.md" },
+        { "by.u0: rfactor(k, k, u)", "plan:1:16: func: 'k' is already the name of an RDom; use another name" },
+        { "by.u0: rfactor(parts, k, u, .tail = guard)", "plan:1:30: rfactor has no option .tail; it takes .reassociate" },
         { "by: bound(x, 0, 99999999999999999999)", "plan:1:17: '99999999999999999999' does not fit 64 bits; write a float or a smaller number" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -206,6 +212,10 @@ START_TEST(value_errors) {
           "a.c:3: schedule by: store_in(?): 9 is no memory; give one of MLC_MEMORY_HEAP, STACK, REGISTER" },
         { { by.f, 0 }, mlc_fold_of((struct mlc_fold_args){ { "a.c", 3 }, x, 8, (mlc_way)3 }),
           "a.c:3: schedule by: fold_storage(x, 8, .way = ?): 3 is no way; give one of MLC_WAY_FORWARD, BOTH" },
+        { { by.f, 1 }, { .kind = MLC_RFACTOR, .made = mlc_find_func(ctx, "bx"), .n = 3, .v = { x, x, x }, .loc = { "a.c", 3 } },
+          "a.c:3: schedule by.u0: rfactor(bx, x, x, x): 3 loops and Vars are given; name 1 to 4 pairs of a loop and the Var that it becomes" },
+        { { by.f, 1 }, mlc_rfactor_of((struct mlc_rfactor_args){ { "a.c", 3 }, mlc_find_func(ctx, "bx"), .loop0 = x }),
+          "a.c:3: schedule by.u0: rfactor(bx, x, ?): loop 2 has no value; make its Var with mlc_var_new" },
         { { by.f, 1 }, mlc_split_of((struct mlc_split_args){ { "a.c", 3 }, x, x, x, 8, (mlc_tail)7 }),
           "a.c:3: schedule by.u0: split(x, x, x, 8): 7 is no tail; give one of MLC_TAIL_AUTO, GUARD, SHIFT, ROUND" },
     };

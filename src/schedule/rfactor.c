@@ -1,0 +1,377 @@
+/* rfactor.c - a fold cut into pieces: rfactor(parts, ri, u) on `f(x) += e` over a domain.
+ *
+ *     parts(x, u) = 0                     the neutral element
+ *     parts(x, u) += e                    over the loops that are reduced; u in place of ri
+ *     f(x) += parts(x, ri)                over the loops that are kept, here ri
+ *
+ * The loops at hand may be pieces of RVars: splits and fuses are undone, so that e is written over loops, and
+ * the guard of a partial tile becomes a condition of the domain.  Loops keep their names as RVars of the new
+ * domains; the printer, whose RVars are named after their domain, has symbols of its own (RDom.written).
+ * What is made is an algorithm like any other: printed by `mlc explain`, run by the interpreter, scheduled by
+ * later lines of the plan.  The method is that of Suriana, Adams and Kamil, Parallel Associative Reductions in
+ * Halide (CGO 2017). */
+#include "schedule/assoc.h"
+#include "schedule/resolve.h"
+
+#include <string.h>
+
+/* A loop over the domain, or what a split or a fuse made it from. */
+typedef struct {
+    const char *name;
+    const Node *extent;
+    const Node *rel;   /* its index from 0 by the variables of the new definition */
+} Piece;
+
+/* A loop of the stage over its domain, innermost first. */
+typedef struct {
+    const char *name;
+    const Sym *whole;  /* the RVar itself, NULL: a piece */
+    const Node *min, *extent;
+    int kept;          /* number of the pair that keeps it, -1: reduced */
+} Leaf;
+
+typedef struct {
+    Resolve *r;
+    Interner *I;
+    StageSched *st;
+    const PlanLine *line;
+    Place place;
+    Fold fold;
+    VEC(Piece) piece;
+    const Node *(*before)[2]; /* of each split: the extents that it met (fuse: inner, outer) */
+    bool *ours;               /* the split is of the domain */
+    VEC(Leaf) leaf;
+    int n_kept;
+    const Sym *var[4];        /* the new dimensions */
+    Func *parts;
+} Factor;
+
+static Piece *find(Factor *x, const char *name) {
+    for (int i = 0; i < x->piece.n; i++)
+        if (!strcmp(x->piece.at[i].name, name)) return &x->piece.at[i];
+    return NULL;
+}
+
+static void set(Factor *x, const char *name, const Node *extent) {
+    Piece *p = find(x, name);
+    if (p) p->extent = extent;
+    else VEC_PUSH(x->r->arena, &x->piece, ((Piece){ .name = name, .extent = extent }));
+}
+
+static void forget(Factor *x, const char *name) {
+    Piece *p = find(x, name);
+    *p = x->piece.at[--x->piece.n];
+}
+
+static const Node *at_least_0(Factor *x, const Node *e) {
+    return ir_max(x->I, e, ir_idx(x->I, 0));
+}
+
+/* ---- the loops at hand ---- */
+
+static void undo_fuse(Factor *x, int i) {
+    const Split *s = &x->st->split.at[i];
+    Piece *in = find(x, s->inner), *out = find(x, s->outer);
+    if (!in != !out) fault_raise(x->r->fault, ERR_RFACTOR_FUSED, &x->place, s->old);
+    if (!in) return;
+    x->ours[i] = true;
+    x->before[i][0] = at_least_0(x, in->extent);
+    x->before[i][1] = at_least_0(x, out->extent);
+    forget(x, s->inner);
+    forget(x, s->outer);
+    set(x, s->old, ir_mul(x->I, x->before[i][1], x->before[i][0]));
+}
+
+static void undo_split(Factor *x, int i) {
+    const Split *s = &x->st->split.at[i];
+    Piece *old = find(x, s->old);
+    if (!old) return;
+    x->ours[i] = true;
+    const Node *extent = x->before[i][0] = old->extent;
+    forget(x, s->old);
+    const Node *up = ir_add(x->I, extent, ir_idx(x->I, s->factor - 1));
+    set(x, s->outer, ir_make2(x->I, OP_DIV, up, ir_idx(x->I, s->factor)));
+    set(x, s->inner, ir_idx(x->I, s->factor));
+}
+
+static void find_leaves(Factor *x) {
+    const StageSched *st = x->st;
+    const RDom *dom = st->def->rdom;
+    for (int i = 0; dom && i < dom->n; i++) set(x, dom->var[i]->name, dom->extent[i]);
+    x->ours = ARENA_ARRAY(x->r->arena, bool, st->split.n + 1);
+    x->before = arena_alloc(x->r->arena, sizeof *x->before * (size_t)(st->split.n + 1));
+    for (int i = 0; i < st->split.n; i++)
+        if (st->split.at[i].kind == SPLIT_FUSE) undo_fuse(x, i);
+        else undo_split(x, i);
+    for (int i = 0; i < st->dim.n; i++) {
+        const Piece *p = find(x, st->dim.at[i].name);
+        if (!p) continue;
+        sch_need_serial(x->r, &st->dim.at[i], x->line);
+        Leaf l = { .name = p->name, .min = ir_idx(x->I, 0), .extent = p->extent, .kept = -1 };
+        for (int k = 0; k < dom->n; k++) {
+            if (dom->var[k]->name != l.name) continue;
+            bool whole = true;
+            for (int s = 0; s < st->split.n; s++) whole &= !x->ours[s] || strcmp(st->split.at[s].old, l.name);
+            if (whole) l.whole = dom->var[k], l.min = dom->min[k];
+        }
+        VEC_PUSH(x->r->arena, &x->leaf, l);
+    }
+}
+
+/* ---- what the line asks for ---- */
+
+static void keep(Factor *x, const char *loop, const Sym *var) {
+    Fault *f = x->r->fault;
+    const char *stage = sch_stage_name(x->r->arena, x->st->func, x->st->index);
+    Leaf *leaf = NULL;
+    for (int i = 0; i < x->leaf.n; i++)
+        if (!strcmp(x->leaf.at[i].name, loop)) leaf = &x->leaf.at[i];
+    const Dim *d = sch_find_loop(x->st, loop);
+    if (!d) fault_raise(f, ERR_NO_LOOP, &x->place, loop, stage, sch_loop_names(x->r->arena, x->st));
+    if (!leaf) fault_raise(f, ERR_RFACTOR_NO_RVAR, &x->place, loop, stage);
+    if (leaf->kept >= 0) fault_raise(f, ERR_LOOP_TWICE, &x->place, loop);
+    if (d->is_pure) fault_raise(f, ERR_RFACTOR_PURE, &x->place, loop);
+    bool taken = var->kind != SYM_VAR;
+    for (int i = 0; i < x->st->func->rank; i++) taken |= x->st->func->arg[i] == var;
+    for (int i = 0; i < x->n_kept; i++) taken |= x->var[i] == var;
+    if (taken) fault_raise(f, ERR_RFACTOR_VAR, &x->place, var->name, x->line->d.made.f->name);
+    x->var[x->n_kept] = var;
+    leaf->kept = x->n_kept++;
+}
+
+/* The loops of one stage have distinct names. */
+static void check_names(Factor *x) {
+    const Func *f = x->st->func;
+    for (int i = 0; i < x->leaf.n; i++) {
+        const Leaf *l = &x->leaf.at[i];
+        bool taken = false;
+        for (int d = 0; d < f->rank; d++) taken |= !strcmp(f->arg[d]->name, l->name);
+        for (int k = 0; l->kept < 0 && k < x->n_kept; k++) taken |= !strcmp(x->var[k]->name, l->name);
+        if (taken) fault_raise(x->r->fault, ERR_LOOP_NAME_USED, &x->place, l->name, x->line->d.made.f->name);
+    }
+}
+
+/* The first of equals wins: what is kept must lie outside, so that pieces are runs of the domain's order. */
+static void check_order(Factor *x) {
+    const Leaf *kept = NULL;
+    for (int i = 0; i < x->leaf.n; i++) {
+        if (x->leaf.at[i].kept >= 0) kept = &x->leaf.at[i];
+        else if (kept) fault_raise(x->r->fault, ERR_FOLD_ORDER, &x->place, kept->name, x->leaf.at[i].name);
+    }
+}
+
+static void check(Factor *x) {
+    const mlc_directive *d = &x->line->d;
+    Fault *f = x->r->fault;
+    const char *stage = sch_stage_name(x->r->arena, x->st->func, x->st->index);
+    if (x->st->index == 0) fault_raise(f, ERR_RFACTOR_STAGE, &x->place, stage);
+    sch_need_fold(x->r, x->line, x->st, &x->fold);
+    find_leaves(x);
+    for (int i = 0; i + 1 < d->n; i += 2) keep(x, ((const Sym *)d->v[i].sym)->name, d->v[i + 1].sym);
+    if (x->n_kept == x->leaf.n) fault_raise(f, ERR_RFACTOR_ALL, &x->place, stage);
+    check_names(x);
+    if (x->fold.kind == FOLD_ARG) check_order(x);
+}
+
+/* ---- the new domains ---- */
+
+/* The leaves that are kept, or those that are reduced, as a domain. */
+static RDom *new_domain(Factor *x, bool kept) {
+    static const char *const field[MAX_RANK] = { "x", "y", "z", "w", "d4", "d5", "d6", "d7" };
+    Arena *a = x->r->arena;
+    RDom *dom = ARENA_NEW(a, RDom);
+    dom->name = arena_printf(a, "%s$%c", x->line->d.made.f->name, kept ? 'm' : 'r');
+    dom->loc = x->line->d.loc;
+    int n = kept ? x->n_kept : x->leaf.n - x->n_kept;
+    if (n > MAX_RANK) fault_raise(x->r->fault, ERR_RANK_RANGE, &x->place, dom->name, n);
+    for (int i = 0; i < x->leaf.n; i++) {
+        const Leaf *l = &x->leaf.at[i];
+        if ((l->kept >= 0) != kept) continue;
+        int k = dom->n++;
+        Sym *var = ARENA_NEW(a, Sym), *written = ARENA_NEW(a, Sym);
+        *var = *written = (Sym){ .kind = SYM_RVAR, .type = MLC_INDEX, .dim = k, .rdom = dom, .loc = dom->loc };
+        var->name = l->name;
+        written->name = n == 1 ? dom->name : arena_printf(a, "%s.%s", dom->name, field[k]);
+        dom->var[k] = var;
+        dom->written[k] = written;
+        dom->min[k] = l->min;
+        dom->extent[k] = l->extent;
+    }
+    return dom;
+}
+
+/* A definition over the domain, from its written forms: canonical ones name the RVars by their loops. */
+static Def *define(Factor *x, Func *f, DefOp op, RDom *dom, int rank, const Node *const *lhs, const Node *const *rhs) {
+    Def *def = alg_build(x->I, f, op, rank, lhs, x->st->func->n, rhs, x->line->d.loc);
+    if (!def) ir_raise_poison(x->r->fault, f->poison);
+    if (!dom) return def;
+    PtrMap map;
+    pm_init(&map, x->r->arena);
+    for (int i = 0; i < dom->n; i++) pm_put(&map, dom->written[i], (void *)(uintptr_t)ir_var(x->I, dom->var[i]));
+    for (int d = 0; d < def->rank; d++) def->coord[d] = ir_substitute(x->I, def->coord[d], &map);
+    for (int k = 0; k < def->n; k++) def->value[k] = ir_substitute(x->I, def->value[k], &map);
+    for (int i = 0; i < dom->where.n; i++) {
+        const Node *cond = alg_canonical(x->I, dom->where.at[i], MLC_BOOL);
+        VEC_PUSH(x->r->arena, &dom->where_canon, ir_substitute(x->I, cond, &map));
+    }
+    def->rdom = dom;
+    return def;
+}
+
+/* ---- the pieces' definition ---- */
+
+static void unsplit(Factor *x, int i, RDom *dom) {
+    const Split *s = &x->st->split.at[i];
+    const Node *factor = ir_idx(x->I, s->factor), *extent = x->before[i][0];
+    const Node *rel = ir_add(x->I, ir_mul(x->I, find(x, s->outer)->rel, factor), find(x, s->inner)->rel);
+    int64_t n;
+    bool divides = ir_is_int(extent, &n) && n % s->factor == 0;
+    if (!divides) VEC_PUSH(x->r->arena, &dom->where, ir_make2(x->I, OP_LT, rel, extent));
+    set(x, s->old, extent);
+    find(x, s->old)->rel = rel;
+}
+
+static void unfuse(Factor *x, int i) {
+    const Split *s = &x->st->split.at[i];
+    const Node *rel = find(x, s->old)->rel, *size = x->before[i][0];
+    set(x, s->inner, size);
+    set(x, s->outer, x->before[i][1]);
+    find(x, s->inner)->rel = ir_make2(x->I, OP_MOD, rel, size);
+    find(x, s->outer)->rel = ir_make2(x->I, OP_DIV, rel, size);
+}
+
+/* What stands for each RVar (as written) in the pieces' definition; guards go to the domain. */
+static void substitutes(Factor *x, RDom *reduced, PtrMap *map) {
+    const RDom *dom = x->st->def->rdom;
+    int next = 0;
+    for (int i = 0; i < x->leaf.n; i++) {
+        const Leaf *l = &x->leaf.at[i];
+        const Node *v = ir_var(x->I, l->kept >= 0 ? x->var[l->kept] : reduced->written[next++]);
+        find(x, l->name)->rel = l->whole ? ir_sub(x->I, v, l->min) : v;
+    }
+    for (int i = x->st->split.n - 1; i >= 0; i--) {
+        if (!x->ours[i]) continue;
+        if (x->st->split.at[i].kind == SPLIT_FUSE) unfuse(x, i);
+        else unsplit(x, i, reduced);
+    }
+    for (int k = 0; k < dom->n; k++) {
+        const Node *point = ir_add(x->I, dom->min[k], find(x, dom->var[k]->name)->rel);
+        pm_put(map, alg_written_var(dom, k), (void *)(uintptr_t)point);
+    }
+    reduced->cuts = dom->where.n == 0 || dom->cuts;
+    for (int i = 0; i < dom->where.n; i++) VEC_PUSH(x->r->arena, &reduced->where, alg_replace(x->I, dom->where.at[i], map));
+}
+
+/* The old value, read of the pieces. */
+static const Node *of_parts(void *user, Interner *I, const Node *e) {
+    const Factor *x = user;
+    const Node *coord[MAX_RANK];
+    if (e->u.func != x->st->func) return e;
+    for (int d = 0; d < e->n + x->n_kept; d++) coord[d] = d < e->n ? e->kid[d] : ir_var(I, x->var[d - e->n]);
+    return ir_access(I, x->parts, (mlc_type)e->type, e->aux, e->n + x->n_kept, coord);
+}
+
+static void make_parts(Factor *x) {
+    const Def *def = x->st->def;
+    const Func *f = x->st->func;
+    int rank = def->rank + x->n_kept;
+    if (rank > MAX_RANK) fault_raise(x->r->fault, ERR_RANK_RANGE, &x->place, x->parts->name, rank);
+    const Node *lhs[MAX_RANK], *rhs[MAX_TUPLE];
+    for (int d = 0; d < rank; d++) lhs[d] = ir_var(x->I, d < def->rank ? f->arg[d] : x->var[d - def->rank]);
+    Def *now = define(x, x->parts, DEF_SET, NULL, rank, lhs, x->fold.start);
+    VEC_PUSH(x->r->arena, &x->parts->def, now);
+    RDom *reduced = new_domain(x, false);
+    PtrMap map;
+    pm_init(&map, x->r->arena);
+    substitutes(x, reduced, &map);
+    for (int d = 0; d < def->rank; d++) lhs[d] = alg_replace(x->I, def->lhs[d], &map);
+    for (int k = 0; k < def->n; k++)
+        rhs[k] = alg_replace_accesses(x->I, alg_replace(x->I, def->rhs[k], &map), of_parts, x);
+    now = define(x, x->parts, def->op, reduced, rank, lhs, rhs);
+    VEC_PUSH(x->r->arena, &x->parts->def, now);
+}
+
+/* ---- joining the pieces ---- */
+
+static void note_rvar(void *user, const Node *e) {
+    *(bool *)user |= e->op == OP_VAR && e->u.sym->kind == SYM_RVAR;
+}
+
+/* The update's own place: a coordinate that varies over the domain becomes the Var of its dimension. */
+static bool moves(Factor *x, const Node *coord) {
+    bool found = false;
+    ir_visit(x->r->arena, coord, note_rvar, &found);
+    return found;
+}
+
+/* The Func that the line makes: the lines behind it speak of it, and none before may. */
+static Func *new_func(Factor *x) {
+    Func *named = x->line->d.made.f;
+    struct mlc_plan *lines = x->r->lines;
+    if (named->is_input || named->def.n) fault_raise(x->r->fault, ERR_RFACTOR_FUNC, &x->place, named->name);
+    for (const PlanLine *l = lines->line.at; l < x->line; l++)
+        if (l->func == named || l->d.at.f == named || l->d.made.f == named) {
+            Place place = sch_place(x->r->arena, l);
+            fault_raise(x->r->fault, ERR_RFACTOR_LATE, &place, named->name);
+        }
+    Func *f = ARENA_NEW(x->r->arena, Func);
+    *f = (Func){ .name = named->name, .ctx = named->ctx, .loc = x->line->d.loc, .id = named->id };
+    for (int i = 0; i < lines->line.n; i++) {
+        PlanLine *l = &lines->line.at[i];
+        if (l->func == named) l->func = f;
+        if (l->d.at.f == named) l->d.at.f = f;
+        if (l->d.made.f == named) l->d.made.f = f;
+    }
+    return f;
+}
+
+static void join_parts(Factor *x) {
+    StageSched *st = x->st;
+    const Def *def = st->def;
+    Func *f = st->func;
+    RDom *kept = new_domain(x, true);
+    const Node *lhs[MAX_RANK], *old[MAX_TUPLE], *part[MAX_TUPLE], *rhs[MAX_TUPLE];
+    for (int d = 0; d < def->rank; d++) lhs[d] = moves(x, def->lhs[d]) ? ir_var(x->I, f->arg[d]) : def->lhs[d];
+    for (int i = 0, k = 0; i < x->leaf.n; i++)
+        if (x->leaf.at[i].kept >= 0) lhs[def->rank + x->leaf.at[i].kept] = ir_var(x->I, kept->written[k++]);
+    for (int k = 0; k < f->n; k++) {
+        old[k] = ir_access(x->I, f, f->type[k], k, def->rank, lhs);
+        part[k] = ir_access(x->I, x->parts, f->type[k], k, def->rank + x->n_kept, lhs);
+    }
+    sch_join(x->I, &x->fold, f->n, old, part, rhs);
+    f->def.at[st->index] = define(x, f, x->fold.combine, kept, def->rank, lhs, rhs);
+}
+
+/* The stage's loops: those over Vars as they are, those kept, and one for each coordinate that became a Var. */
+static void join_loops(Factor *x, const Def *before) {
+    StageSched *st = x->st, old = *st;
+    st->def = st->func->def.at[st->index];
+    st->split.n = st->dim.n = 0;
+    for (int i = 0; i < old.split.n; i++)
+        if (!x->ours[i]) st->split.at[st->split.n++] = old.split.at[i];
+    for (int i = 0, l = 0; i < old.dim.n; i++) {
+        Dim d = old.dim.at[i];
+        bool of_domain = l < x->leaf.n && !strcmp(d.name, x->leaf.at[l].name);
+        if (of_domain && x->leaf.at[l++].kept < 0) continue;
+        st->dim.at[st->dim.n++] = of_domain ? (Dim){ .name = d.name, .is_rvar = true, .line = x->line } : d;
+    }
+    for (int d = 0; d < before->rank; d++)
+        if (moves(x, before->lhs[d])) {
+            Dim dim = { .name = st->func->arg[d]->name, .is_pure = true, .line = x->line };
+            if (sch_find_loop(st, dim.name))
+                fault_raise(x->r->fault, ERR_LOOP_NAME_USED, &x->place, dim.name, sch_stage_name(x->r->arena, st->func, st->index));
+            VEC_PUSH(x->r->arena, &st->dim, dim);
+        }
+    st->touched = true;
+}
+
+void sch_rfactor(Resolve *r, StageSched *st, const PlanLine *line) {
+    Factor x = { .r = r, .I = r->ir, .st = st, .line = line, .place = sch_place(r->arena, line) };
+    const Def *before = st->def;
+    check(&x);
+    x.parts = new_func(&x);
+    make_parts(&x);
+    join_parts(&x);
+    join_loops(&x, before);
+    pm_put(&r->s->sched, x.parts, sch_new_sched(r, x.parts));
+}
