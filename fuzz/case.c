@@ -1,5 +1,7 @@
 /* case.c - reading a text, lowering it, interpreting it both ways. */
 #include "case.h"
+
+#include "ir/whole.h"
 #include "gen.h"
 
 #include "lower/loop_interp.h"
@@ -44,8 +46,46 @@ static void stop(Case *c, const char *what, const mlc_error_info *e) {
 static float blend(float a, float b) { return a * 0.5f - b; }
 static int32_t twist(int32_t a, uint8_t b) { return (int32_t)((uint32_t)a * 31u ^ b); }
 
+static void copy_points(const mlc_buffer *from, const mlc_buffer *to, int64_t shift) {
+    int64_t p[MLC_MAX_RANK], q[MLC_MAX_RANK];
+    for (int d = 0; d < to->rank; d++) p[d] = to->dim[d].min;
+    for (;;) {
+        memcpy(q, p, sizeof q);
+        q[0] += shift;
+        memcpy(mlc_buffer_at(to, p), mlc_buffer_at(from, q), mlc_type_size(to->type));
+        int d = 0;
+        while (d < to->rank && ++p[d] == to->dim[d].min + to->dim[d].extent) p[d] = to->dim[d].min, d++;
+        if (d == to->rank) return;
+    }
+}
+
+/* An extern stage that reads the neighbours, and one that writes blocks of 4; of any type. */
+static int nudge(mlc_buffer *const *in, mlc_buffer *const *out, const mlc_scalar *arg) {
+    if (!out[0]->data) {
+        in[0]->dim[0].min -= 1;
+        in[0]->dim[0].extent += 2;
+        return 0;
+    }
+    copy_points(in[0], out[0], arg[0].i % 3 - 1);
+    return 0;
+}
+
+static int blocks(mlc_buffer *const *in, mlc_buffer *const *out, const mlc_scalar *arg) {
+    (void)arg;
+    if (!out[0]->data) {
+        int64_t first = out[0]->dim[0].min & ~INT64_C(3), last = (out[0]->dim[0].min + out[0]->dim[0].extent - 1) | 3;
+        out[0]->dim[0].min = in[0]->dim[0].min = first;
+        out[0]->dim[0].extent = in[0]->dim[0].extent = last - first + 1;
+        return 0;
+    }
+    copy_points(in[0], out[0], 0);
+    return 0;
+}
+
 mlc_ctx *case_context(void) {
     mlc_ctx *ctx = mlc_ctx_new();
+    mlc_extern_stage_new(ctx, "nudge", nudge);
+    mlc_extern_stage_new(ctx, "blocks", blocks);
     mlc_extern_new(ctx, "blend", (void (*)(void))blend, "f32 f32 -> f32");
     mlc_extern_new(ctx, "twist", (void (*)(void))twist, "i32 u8 -> i32");
     return ctx;
@@ -275,7 +315,7 @@ static void put_number(Numbers *n, const Sym *s, int64_t v) {
 
 /* A number, or false where the input's own size stands in it. */
 static bool number_of(Numbers *n, const Node *e, int64_t *v) {
-    return ir_is_int(sim_simplify(&n->c->ir, NULL, ir_substitute(&n->c->ir, e, &n->number)), v);
+    return ir_is_int(low_answered(&n->c->ir, ir_substitute(&n->c->ir, e, &n->number), 0), v);
 }
 
 /* An input gets the box of its line, else just the one that is needed; one under a boundary condition any small one. */
@@ -531,7 +571,9 @@ static void no_print(void *user, const char *label, int n, const mlc_type *type,
 }
 
 static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
-    static const struct { const char *name; void (*fn)(void); } externs[] = { { "blend", (void (*)(void))blend }, { "twist", (void (*)(void))twist } };
+    static const struct { const char *name; void (*fn)(void); } externs[] = {
+        { "blend", (void (*)(void))blend }, { "twist", (void (*)(void))twist }, { "nudge", (void (*)(void))nudge },
+        { "blocks", (void (*)(void))blocks }, { "$query", (void (*)(void))whole_query }, { "$run", (void (*)(void))whole_run } };
     char name[128], what[64];
     int (*fn)(mlc_call *);
     void *found = jit_symbol(handle, symbol), *data[CASE_SLOTS];
@@ -543,7 +585,7 @@ static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
         return;
     }
     memcpy(&fn, &found, sizeof fn);
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof externs / sizeof *externs; i++) {
         snprintf(name, sizeof name, "%s_extern_%s", symbol, externs[i].name);
         void *slot = jit_symbol(handle, name);
         if (slot) memcpy(slot, &externs[i].fn, sizeof externs[i].fn);

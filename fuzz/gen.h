@@ -25,6 +25,8 @@ typedef struct {
     bool input, reduction; /* reduction: has updates, so it cannot be inlined */
     bool output, unplanned; /* unplanned: a boundary, whose loops have names of its own */
     bool hidden;            /* no later Func reads it */
+    bool stage, whole;      /* an extern stage, which reads func[reads]; read by one */
+    int reads;
     int updates;
     char update_rdom[3][8];
     int update_rvars[3];

@@ -264,6 +264,7 @@ static void mark(Plan *p, Nest *n, bool pure) {
 static bool text_reads(const Plan *p, int c, int s, int k) {
     char needle[24];
     const char *line = p->line_of[c][s], *end = line ? strchr(line, '\n') : NULL, *hit = line ? strchr(line, '=') : NULL;
+    if (c < p->g->n_funcs && p->g->func[c].stage) return p->g->func[c].reads == k;
     if (!hit || c == k) return false;
     snprintf(needle, sizeof needle, "%s(", func_of(p, k)->name);
     for (hit = strstr(hit, needle); hit && hit < end; hit = strstr(hit + 1, needle))
@@ -358,7 +359,7 @@ static bool place(Plan *p, int k) {
     consumers(p, k, at);
     Path path = common_path(p, at);
     int kind = gen_below(g, 10);
-    if (!f->reduction && (path.n < 0 || kind < 2)) {
+    if (!f->reduction && !f->whole && !f->stage && (path.n < 0 || kind < 2)) {
         p->inlined[k] = true;
         if (kind == 0) begin(p, "compute_inline"), gen_put(g, ")");
         return false;
@@ -368,7 +369,7 @@ static bool place(Plan *p, int k) {
         task(p);
         return true;
     }
-    int i = gen_below(g, 3) ? path.n - 1 - gen_below(g, path.n < 2 ? 1 : 2) : gen_below(g, path.n), store = gen_below(g, 2);
+    int i = gen_below(g, 3) ? path.n - 1 - gen_below(g, path.n < 2 ? 1 : 2) : gen_below(g, path.n), store = f->stage ? 0 : gen_below(g, 2);
     int j = gen_below(g, i + 1);
     bool at_once = false;
     for (int m = store && j < i ? j + 1 : 0; m <= i; m++) at_once |= runs_at_once(p, &path.at[m]);
@@ -515,11 +516,11 @@ static void schedule(Plan *p, int k) {
     for (int s = 0; s <= f->updates; s++) {
         p->output = f->output;
         open_stage(p, f, s);
-        start_nest(&p->nest[k][s], f, s, p->line_of[k][s] ? p->line_of[k][s] : "");
+        if (!f->stage || p->careless) start_nest(&p->nest[k][s], f, s, p->line_of[k][s] ? p->line_of[k][s] : "");
         bool live = s ? !p->inlined[k] : place(p, k);
         int parts = live && s ? factor(p, k, s) : 0;
-        if (live) loops(p, k, s);
-        if (live && s == 0) promises(p, f), memory(p, f);
+        if (live && (!f->stage || p->careless)) loops(p, k, s);
+        if (live && s == 0 && !f->stage) promises(p, f), memory(p, f);
         close_stage(p);
         if (parts) schedule_parts(p, parts);
     }
@@ -556,7 +557,7 @@ static void wrap(Plan *p, int k) {
         memcpy(p->line_of[at], p->line_of[k], sizeof p->line_of[k]);
     } else {
         w->f.updates = 0;
-        w->f.reduction = false;
+        w->f.reduction = w->f.stage = false;
     }
     schedule(p, at);
 }

@@ -54,7 +54,7 @@ void gen_expect_all(GenCounts *c) {
                                         "fold_storage", "store_in", "bound", "estimate", "in", "clone_in", "eager_inline", "rfactor", "tail auto",
                                         "tail guard", "tail shift", "tail round", "parallel by", "vectorize by", "unroll by",
                                         "vectorize outer", "vectorize fused", "scan", "scatter", "where", "tuple", "undef", "rank 0",
-                                        "two outputs", "dim stride", "dim min, extent", "range of data", "param extent" };
+                                        "two outputs", "dim stride", "dim min, extent", "range of data", "param extent", "extern stage" };
     gen_expect_operators(c);
     for (int i = 0; i < 6; i++) gen_expect(c, update_ops[i]);
     for (int i = 0; i < 5; i++) gen_expect(c, edges[i]);
@@ -222,6 +222,22 @@ static void define(Gen *g, Role role) {
     g->func[g->n_funcs++] = f;
 }
 
+/* An extern stage over a Func or an input that has at least one dimension. */
+static void stage(Gen *g) {
+    int of = gen_below(g, g->n_funcs);
+    const char *p = an_index_param(g);
+    if (g->func[of].hidden || g->func[of].unplanned || !g->func[of].rank || g->func[of].elems > 1) return;
+    GenFunc f = { .rank = g->func[of].rank, .elems = 1, .type = { g->func[of].type[0] }, .stage = true, .reads = of };
+    g->func[of].whole = true;
+    snprintf(f.name, sizeof f.name, "f%d", g->next_name++);
+    gen_put(g, "extern stage %s: %s[%d] = ", f.name, f.type[0], f.rank);
+    if (gen_below(g, 2)) gen_put(g, "blocks(%s);\n", g->func[of].name);
+    else if (p) gen_put(g, "nudge(%s, %s + %d);\n", g->func[of].name, p, gen_below(g, 3));
+    else gen_put(g, "nudge(%s, %d);\n", g->func[of].name, gen_below(g, 3));
+    gen_count(g, "extern stage");
+    g->func[g->n_funcs++] = f;
+}
+
 static void output_box(Gen *g, const GenFunc *f, int64_t *min, int64_t *extent) {
     for (int d = 0; d < f->rank; d++) {
         min[d] = gen_below(g, 3) ? 0 : gen_below(g, 7) - 3;
@@ -318,6 +334,7 @@ void gen_program(Gen *g, uint64_t seed) {
     for (int i = 0; i < funcs - 1; i++) {
         g->budget += 6;
         define(g, INNER);
+        if (g->n_funcs + 4 < GEN_MAX_FUNCS && gen_below(g, 7) == 0) stage(g);
     }
     if (two) {
         int64_t min[GEN_MAX_RANK], extent[GEN_MAX_RANK];

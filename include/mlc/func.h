@@ -9,6 +9,7 @@
 #define MLC_FUNC_H
 
 #include <mlc/expr.h>
+#include <mlc/runtime.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -187,6 +188,52 @@ MLC_API mlc_extern mlc_extern_new(mlc_ctx *ctx, const char *name, void (*fn)(voi
 /* Calls it. */
 MLC_API mlc_expr mlc_call_n(mlc_extern fn, int n, const mlc_expr *arg);
 #define mlc_call_extern(fn, ...) mlc_call_n(fn, MLC_EXPRS(__VA_ARGS__))
+
+/* ---- extern stages: a Func whose values a C function computes as a whole ----
+ *
+ * The function is called in two ways, told apart by out[0]->data.
+ *   NULL: a query.  The outputs have the box that is needed (all the same); the function sets the mins and extents of
+ *   the inputs to what it reads for that.  They come with the outputs' box, where that is right already, and
+ *   [0, 1) in further dimensions.  It may also enlarge the outputs' boxes, alike, to what it writes.
+ *   Else: it computes.  Inputs and outputs have exactly the boxes that the query left; strides are any.
+ * Tuples are a buffer an element, arguments in order; scalars in their order in `arg` (integers in .i, floats in .f).
+ * It returns 0; any other code ends the call with an error that names the Func and the code.
+ *
+ * It must be thread-safe, its answer may depend on the box and the scalars alone, a larger box may not need less,
+ * and a point's value may not depend on the box it is computed in: it is called for tiles as for wholes, queries
+ * any number of times, and never for an empty box.  Ends of boxes stay within +-2^40. */
+typedef int (*mlc_stage_fn)(mlc_buffer *const *in, mlc_buffer *const *out, const mlc_scalar *arg);
+/* Declares it for extern stages. */
+MLC_API mlc_extern mlc_extern_stage_new(mlc_ctx *ctx, const char *name, mlc_stage_fn fn);
+/* An argument: a Func or an input, or an expression of params, sizes of inputs and constants. */
+typedef struct {
+    mlc_func func;
+    mlc_expr value;
+} mlc_stage_arg;
+MLC_API mlc_stage_arg mlc_arg_func(mlc_func f);
+MLC_API mlc_stage_arg mlc_arg_expr(mlc_expr e);
+MLC_API mlc_stage_arg mlc_arg_param(mlc_param p);
+MLC_API mlc_stage_arg mlc_arg_int(int v);
+MLC_API mlc_stage_arg mlc_arg_long(long v);
+MLC_API mlc_stage_arg mlc_arg_float(float v);
+MLC_API mlc_stage_arg mlc_arg_double(double v);
+/* mlc_define_extern(f, fn, "u8[2]", g, in, gain): defines f, of that type and rank ("{u8, f32}[2]": a tuple), with 1 to
+ * 8 arguments.  Its dimensions are named _0, _1 ...  False where it could not be. */
+MLC_API bool mlc_define_extern_at(mlc_func f, mlc_extern fn, const char *types, int n, const mlc_stage_arg *arg, mlc_loc loc);
+#define mlc_define_extern(f, fn, types, ...) \
+    mlc_define_extern_at(f, fn, types, MLC_NARG(__VA_ARGS__), (mlc_stage_arg[]){ MLC_ARGS(__VA_ARGS__) }, MLC_HERE)
+#define MLC_ARG(x) \
+    _Generic((x), mlc_func: mlc_arg_func, mlc_expr: mlc_arg_expr, mlc_param: mlc_arg_param, int: mlc_arg_int, \
+             long: mlc_arg_long, float: mlc_arg_float, double: mlc_arg_double)(x)
+#define MLC_ARGS(...) MLC_CAT(MLC_ARGS_, MLC_NARG(__VA_ARGS__))(__VA_ARGS__)
+#define MLC_ARGS_1(a) MLC_ARG(a)
+#define MLC_ARGS_2(a, ...) MLC_ARG(a), MLC_ARGS_1(__VA_ARGS__)
+#define MLC_ARGS_3(a, ...) MLC_ARG(a), MLC_ARGS_2(__VA_ARGS__)
+#define MLC_ARGS_4(a, ...) MLC_ARG(a), MLC_ARGS_3(__VA_ARGS__)
+#define MLC_ARGS_5(a, ...) MLC_ARG(a), MLC_ARGS_4(__VA_ARGS__)
+#define MLC_ARGS_6(a, ...) MLC_ARG(a), MLC_ARGS_5(__VA_ARGS__)
+#define MLC_ARGS_7(a, ...) MLC_ARG(a), MLC_ARGS_6(__VA_ARGS__)
+#define MLC_ARGS_8(a, ...) MLC_ARG(a), MLC_ARGS_7(__VA_ARGS__)
 
 #ifdef __cplusplus
 }

@@ -73,6 +73,7 @@ typedef mlc_rdom RDom;
 #define def_min(...) mlc_def_min(__VA_ARGS__)
 #define def_max(...) mlc_def_max(__VA_ARGS__)
 #define def_tuple(...) mlc_def_tuple(__VA_ARGS__)
+#define define_extern(...) mlc_define_extern(__VA_ARGS__)
 #define update(...) mlc_update(__VA_ARGS__)
 #define rdom(...) mlc_rdom_new(__VA_ARGS__)
 #define range(...) mlc_range_new(__VA_ARGS__)

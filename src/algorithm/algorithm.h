@@ -139,6 +139,28 @@ void alg_add_where(mlc_ctx *ctx, RDom *r, const Node *cond, mlc_loc loc);
 bool alg_name_is_free(mlc_ctx *ctx, const char *name, const Place *place); /* else noted */
 /* A call of a C function, as written. */
 const Node *alg_call(Interner *I, const Extern *x, int n, const Node *const *arg, uint32_t literal, const Place *place);
+const Extern *alg_add_extern(mlc_ctx *ctx, const Extern *x); /* a copy, under its name, which is free */
+
+/* An extern stage (whole.c): its C function, the Funcs that it reads, and its scalars, which no loop changes. */
+typedef struct {
+    const Extern *ext;
+    int rank, n_in, n_scalars;
+    Func *in[8];
+    int first[9];            /* the number of the first buffer of each input, and of the output */
+    const Node *scalar[8];   /* canonical */
+    int desc[2 + 2 * 72];    /* types and ranks of the buffers, as ir/whole.h takes them */
+} Whole;
+bool alg_is_whole(const Func *f);
+Whole alg_whole(const Func *f);
+typedef struct {
+    Func *func;         /* or NULL: */
+    const Node *value;  /* as written */
+} WholeArg;
+/* False where it was wrong: noted, and f is poisoned. */
+bool alg_define_whole(Func *f, const Extern *fn, int rank, int n, const mlc_type *type, int n_args, const WholeArg *arg,
+                      mlc_loc loc);
+void alg_print_whole(StrBuf *out, const Func *f);
+
 /* Fixes a Func's rank and makes the symbols of its buffer, in that arena. */
 void alg_set_rank(Arena *a, Func *f, int rank);
 /* f at coordinates, as written, literals flagged; aux -1 and type MLC_VOID for a whole tuple or an undefined Func. */

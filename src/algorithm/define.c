@@ -110,6 +110,7 @@ static bool check_shape(Definer *d) {
     if (d->n < 1 || d->n > MAX_TUPLE || (f->def.n && d->n != f->n))
         return wrong(d, ir_poison(d->I, ERR_TUPLE_WIDTH, &d->place, f->name, f->def.n ? f->n : 1, d->n));
     if (d->rank < 0 || d->rank > MAX_RANK) return wrong(d, ir_poison(d->I, ERR_RANK_RANGE, &d->place, f->name, d->rank));
+    if (alg_is_whole(f)) return wrong(d, ir_poison(d->I, ERR_STAGE_UPDATE, &d->place, f->name));
     if (f->def.n && d->rank != f->rank)
         return wrong(d, ir_poison(d->I, ERR_RANK_ACCESS, &d->place, f->name, f->rank, d->rank));
     return true;

@@ -381,6 +381,16 @@ static bool parse_signature(const char *s, Extern *x) {
     return ty_is_data(x->result) && !next_word(&s, word) && !*s;
 }
 
+const Extern *alg_add_extern(mlc_ctx *ctx, const Extern *x) {
+    Named *n = ARENA_NEW(&ctx->arena, Named);
+    Extern *kept = arena_copy(&ctx->arena, x, sizeof *x);
+    kept->name = ir_text(&ctx->ir, x->name);
+    *n = (Named){ .kind = NAME_EXTERN, .u.ext = kept };
+    sm_put(&ctx->names, kept->name, n);
+    VEC_PUSH(&ctx->arena, &ctx->externs, kept);
+    return kept;
+}
+
 static const Extern *make_extern(mlc_ctx *ctx, const char *name, void (*fn)(void), const char *signature) {
     Place place = { .object = "extern" };
     Extern x = { .fn = fn };
@@ -393,13 +403,8 @@ static const Extern *make_extern(mlc_ctx *ctx, const char *name, void (*fn)(void
         ir_poison(&ctx->ir, ERR_EXTERN_NULL, &place, name);
         return NULL;
     }
-    x.name = ir_text(&ctx->ir, name);
-    Named *n = ARENA_NEW(&ctx->arena, Named);
-    const Extern *kept = arena_copy(&ctx->arena, &x, sizeof x);
-    *n = (Named){ .kind = NAME_EXTERN, .u.ext = kept };
-    sm_put(&ctx->names, x.name, n);
-    VEC_PUSH(&ctx->arena, &ctx->externs, kept);
-    return kept;
+    x.name = name;
+    return alg_add_extern(ctx, &x);
 }
 
 mlc_extern mlc_extern_new(mlc_ctx *ctx, const char *name, void (*fn)(void), const char *signature) {
@@ -413,6 +418,7 @@ mlc_extern mlc_extern_new(mlc_ctx *ctx, const char *name, void (*fn)(void), cons
 
 const Node *alg_call(Interner *I, const Extern *x, int n, const Node *const *arg, uint32_t literal, const Place *place) {
     const Node *kids[8];
+    if (x->is_stage) return ir_poison(I, ERR_EXTERN_STAGE, place, x->name);
     if (n != x->n) return ir_poison(I, ERR_EXTERN_ARGS, place, x->name, x->n, n);
     for (int i = 0; i < n; i++) {
         kids[i] = ir_coerce(I, arg[i], literal >> i & 1, x->arg[i], place);

@@ -99,6 +99,10 @@ static void demand_point(Oracle *o, Realised *r, Stage *s) {
 static void demand_func(Oracle *o, Realised *r) {
     int64_t lo[MAX_RANK], hi[MAX_RANK];
     bool moved = r->any;
+    if (alg_is_whole(r->f)) {
+        whole_demand(o, r);
+        return;
+    }
     while (moved) {
         memcpy(lo, r->lo, sizeof lo);
         memcpy(hi, r->hi, sizeof hi);
@@ -164,7 +168,8 @@ static void load_undefined(Realised *r, int k, int64_t n) {
 }
 
 static void compute_func(Oracle *o, Realised *r) {
-    if (!r->any || (!r->grew && !r->stale && r->usable)) return;
+    if (alg_is_whole(r->f)) whole_compute(o, r);
+    if (!r->any || alg_is_whole(r->f) || (!r->grew && !r->stale && r->usable)) return;
     int rank = r->f->rank;
     for (int d = 0; d < rank; d++) {
         r->min[d] = r->lo[d];
@@ -221,7 +226,7 @@ static void prepare(Oracle *o, FuncList order, Func *const *outputs, int n, stru
     for (int i = 0; i < order.n; i++) {
         Realised *r = pm_get(&o->real, order.at[i]);
         r->stage = ARENA_ARRAY(o->arena, Stage, r->f->def.n);
-        for (int k = 0; k < r->f->def.n; k++) eval_compile(o, r, k);
+        for (int k = 0; k < r->f->def.n && !alg_is_whole(r->f); k++) eval_compile(o, r, k);
     }
     for (int i = 0; i < n; i++) ask_output(o, pm_get(&o->real, outputs[i]));
 }

@@ -70,8 +70,14 @@ bool points_asked(const Realised *r, const int64_t *p);
 /* The next point of a box, dimension 0 fastest; false at the end. */
 bool points_next(int n, const int64_t *min, const int64_t *extent, int64_t *p);
 
+/* interp_whole.c: of an extern stage */
+void whole_demand(Oracle *o, Realised *r);
+void whole_compute(Oracle *o, Realised *r);
+
 /* interp_eval.c */
 void eval_compile(Oracle *o, Realised *r, int stage);
+/* The value of an expression of constants, params and sizes. */
+Value eval_constant(Oracle *o, Realised *self, const Node *e);
 /* Do the predicates hold at the point in the slots?  UNKNOWN where that cannot be said yet. */
 State eval_where(Oracle *o, Realised *self, Stage *s, bool demand, bool *holds);
 void eval_values(Oracle *o, Realised *self, Stage *s);

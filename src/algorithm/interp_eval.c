@@ -83,8 +83,7 @@ static void preset(Oracle *o, Stage *s) {
     }
 }
 
-/* The value of an expression of constants, params and sizes: a bound of an RDom. */
-static int64_t size_value(Oracle *o, Realised *self, const Node *e) {
+Value eval_constant(Oracle *o, Realised *self, const Node *e) {
     Stage s = { .def = NULL };
     struct builder b = { .o = o, .self = self, .s = &s };
     pm_init(&b.slot, o->arena);
@@ -96,7 +95,7 @@ static int64_t size_value(Oracle *o, Realised *self, const Node *e) {
     preset(o, &s);
     eval_values(o, self, &s);
     CHECK(o->fault, s.state[root] == KNOWN);
-    return s.slot[root].i;
+    return s.slot[root];
 }
 
 static void bind_loops(Oracle *o, Realised *r, Stage *s, const PtrMap *slots) {
@@ -112,8 +111,8 @@ static void bind_loops(Oracle *o, Realised *r, Stage *s, const PtrMap *slots) {
         for (int i = 0; i < s->n; i++)
             if (s->step[i].e->op == OP_VAR && s->step[i].e->u.sym == dom->var[k]) s->rvar[k] = i;
         if (s->rvar[k] >= 0) s->state[s->rvar[k]] = KNOWN;
-        s->rmin[k] = size_value(o, r, dom->min[k]);
-        s->rextent[k] = size_value(o, r, dom->extent[k]);
+        s->rmin[k] = eval_constant(o, r, dom->min[k]).i;
+        s->rextent[k] = eval_constant(o, r, dom->extent[k]).i;
     }
     for (int i = 0; i < s->n; i++) CHECK(o->fault, s->step[i].e->op != OP_VAR || s->state[i] == KNOWN);
 }

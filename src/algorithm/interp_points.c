@@ -74,7 +74,7 @@ void points_ask(Oracle *o, Realised *r, const int64_t *p) {
     }
     r->any = true;
     r->grew |= wider;
-    if (r->f->def.n > 1) return;
+    if (r->f->def.n > 1 || alg_is_whole(r->f)) return;
     int64_t at = r->mask ? points_at(rank, r->mask_min, r->mask_extent, p) : -1;
     if (at < 0) {
         grow_mask(o, r);

@@ -115,9 +115,74 @@ static void rdom(TextParser *t) {
     } while (lex_accept(L, ","));
 }
 
+static Func *func_name(TextParser *t);
+
+/* A Func by its name alone, else an expression. */
+static WholeArg stage_arg(TextParser *t) {
+    Lexer *L = lexer(t);
+    Token next = lex_peek(L);
+    bool alone = L->tok.kind == TOK_NAME && next.kind == TOK_SIGN && (!strcmp(next.text, ",") || !strcmp(next.text, ")"));
+    if (alone && alg_find_func(t->ctx, L->tok.text)) return (WholeArg){ .func = func_name(t) };
+    return (WholeArg){ .value = ir_parse_expr(&t->P).e };
+}
+
+/* u8[2], {u8, f32}[2] */
+static int stage_type(TextParser *t, mlc_type *type, int64_t *rank) {
+    Lexer *L = lexer(t);
+    int n = 0;
+    bool tuple = lex_accept(L, "{");
+    do {
+        if (n == MAX_TUPLE) lex_unexpected(L, "at most 8 types");
+        type[n++] = type_name(t);
+    } while (tuple && lex_accept(L, ","));
+    if (tuple) lex_expect(L, "}");
+    lex_expect(L, "[");
+    *rank = lex_integer(L, "the number of dimensions");
+    lex_expect(L, "]");
+    return n;
+}
+
+/* extern stage f: u8[2] = blur(g, in, gain), of a C function that mlc_extern_stage_new declared. */
+static void extern_stage(TextParser *t) {
+    Lexer *L = lexer(t);
+    mlc_loc loc = lex_loc(L);
+    const char *name = lex_name(L, "a name");
+    mlc_type type[MAX_TUPLE];
+    int64_t rank;
+    WholeArg arg[8];
+    int n_args = 0;
+    lex_expect(L, ":");
+    int n = stage_type(t, type, &rank);
+    lex_expect(L, "=");
+    Token at = L->tok;
+    const char *fn = lex_name(L, "the name of a C function");
+    const Named *known = sm_get(&t->ctx->names, fn);
+    if (!known || known->kind != NAME_EXTERN || !known->u.ext->is_stage) {
+        Place place = lex_place_of(L, &at);
+        fault_raise(L->fault, ERR_TEXT_STAGE, &place, fn);
+    }
+    lex_expect(L, "(");
+    if (!lex_is(L, ")")) {
+        do {
+            if (n_args == 8) lex_unexpected(L, "at most 8 arguments");
+            arg[n_args++] = stage_arg(t);
+        } while (lex_accept(L, ","));
+    }
+    lex_expect(L, ")");
+    Func *f = alg_find_func(t->ctx, name);
+    if (!f) f = alg_add_func(t->ctx, name, loc);
+    need(t, !f->poison);
+    need(t, alg_define_whole(f, known->u.ext, rank < 0 || rank > 99 ? 99 : (int)rank, n, type, n_args, arg, loc));
+}
+
 /* extern gain: f32 f32 -> f32, of a C function that mlc_extern_new declared. */
 static void extern_fn(TextParser *t) {
     Lexer *L = lexer(t);
+    if (lex_is_word(L, "stage") && lex_peek(L).kind == TOK_NAME) {
+        lex_next(L);
+        extern_stage(t);
+        return;
+    }
     Token at = L->tok;
     Extern x = { .name = lex_name(L, "a name") };
     lex_expect(L, ":");
@@ -130,7 +195,7 @@ static void extern_fn(TextParser *t) {
     x.result = type_name(t);
     const Named *n = sm_get(&t->ctx->names, x.name);
     const Extern *have = n && n->kind == NAME_EXTERN ? n->u.ext : NULL;
-    bool same = have && have->n == x.n && have->result == x.result && !memcmp(have->arg, x.arg, sizeof *x.arg * (size_t)x.n);
+    bool same = have && !have->is_stage && have->n == x.n && have->result == x.result && !memcmp(have->arg, x.arg, sizeof *x.arg * (size_t)x.n);
     if (same) return;
     Place place = lex_place_of(L, &at);
     fault_raise(L->fault, ERR_TEXT_EXTERN, &place, x.name);

@@ -10,6 +10,10 @@ void alg_print_def(StrBuf *out, const Func *f, int stage) {
     static const char *const op[] = { "=", "+=", "-=", "*=", "min=", "max=" };
     if (stage < 0 || stage >= f->def.n) return;
     const Def *d = f->def.at[stage];
+    if (alg_is_whole(f)) {
+        alg_print_whole(out, f);
+        return;
+    }
     sb_printf(out, "%s(", f->name);
     for (int i = 0; i < d->rank; i++) {
         sb_puts(out, i ? ", " : "");

@@ -169,6 +169,10 @@ const char *error_message(Gen *G, ErrCode code, const char *a, const char *b);
 void entry_helpers(Gen *G, StrBuf *out);
 void entry_checks(Gen *G, StrBuf *out);
 
+/* ---- whole.c: extern stages ---- */
+Text whole_text(Gen *G, const Node *e, const Text *k); /* a query */
+void whole_call(Gen *G, const Stmt *s);
+
 /* ---- vec.c: vector loops and their statements ---- */
 
 /* What a lane does to a value: nothing, adds stride per lane (index only), anything. */

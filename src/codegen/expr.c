@@ -317,6 +317,7 @@ static Text text_of(Writer *w, const Node *e, const Text *k) {
     case OP_VAR: return variable(w->G, e->u.sym);
     case OP_LOAD: return atom(mem_ref(w->G, w->v, e->u.storage, e->aux, e->kid[0], 1));
     case OP_EXTERN: return extern_call(w->G, e, k);
+    case OP_QUERY: return whole_text(w->G, e, k);
     case OP_REQUIRE: return require(w->G, e, k);
     case OP_PRINT: return print_values(w->G, e, k);
     case OP_UNDEF: return atom("0"); /* any value will do */

@@ -420,5 +420,6 @@ void stmt(Gen *G, const Stmt *s) {
     case ST_CHECK: check(G, s); break;
     case ST_FORK: fork_tasks(G, s); break;
     case ST_TURN: take_turn(G, s); break;
+    case ST_CALL: whole_call(G, s); break;
     }
 }

@@ -43,8 +43,7 @@ typedef union { /* libffi returns small integers widened to a word */
     unsigned char bytes[16];
 } Cell;
 
-/* Returns the mode that was; 0 changes nothing. */
-static unsigned swap_mode(unsigned mode) {
+unsigned effect_mode(unsigned mode) {
 #ifdef __x86_64__
     unsigned old = __builtin_ia32_stmxcsr();
     if (mode && old != mode) __builtin_ia32_ldmxcsr(mode);
@@ -62,9 +61,9 @@ Value effect_call(const ExternCall *c, const Value *arg, unsigned mode) {
         at[k] = &cell[k];
     }
     ffi_cif cif = c->cif; /* ffi_call takes it without const */
-    unsigned own = swap_mode(mode);
+    unsigned own = effect_mode(mode);
     ffi_call(&cif, c->ext->fn, &result, at);
-    swap_mode(own);
+    effect_mode(own);
     mlc_type t = c->ext->result;
     if (ty_is_float(t)) return val_load(t, result.bytes);
     return val_wrap(t, t == MLC_BOOL ? (int64_t)(result.word & 0xff) : result.i);
@@ -80,8 +79,8 @@ void effect_print(StrBuf *line, mlc_type t, Value v) {
 
 void effect_emit(const StrBuf *line, mlc_log_fn log, void *user, unsigned mode) {
     const char *text = line->at ? line->at : "";
-    unsigned own = swap_mode(mode);
+    unsigned own = effect_mode(mode);
     if (log) log(user, text);
     else fprintf(stderr, "%s\n", text);
-    swap_mode(own);
+    effect_mode(own);
 }

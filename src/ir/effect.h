@@ -10,6 +10,9 @@ ExternCall *effect_prepare(Arena *a, const Extern *ext);
 /* Runs it in a floating-point mode, 0: the present one, and puts the present one back. */
 Value effect_call(const ExternCall *c, const Value *arg, unsigned mode);
 
+/* Sets the floating-point mode, 0: leaves it.  Returns the one that was. */
+unsigned effect_mode(unsigned mode);
+
 /* Adds one value of a print() as text: shortest that tells the value, a space in front if needed. */
 void effect_print(StrBuf *line, mlc_type t, Value v);
 /* Hands the line to the log, or to stderr where there is none, as compiled programs do. */

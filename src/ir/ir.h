@@ -81,9 +81,10 @@ typedef struct Sym {
     int64_t align;        /* SYM_STRIDE.. of a buffer: known multiple, 0 none */
 } Sym;
 
-typedef struct Extern { /* a C function callable from expressions */
+typedef struct Extern { /* a C function: callable from expressions, or of extern stages */
     const char *name;
     void (*fn)(void);
+    bool is_stage;     /* fn is a mlc_stage_fn, and the rest is not used */
     mlc_type result;
     int n;
     mlc_type arg[8];
@@ -98,7 +99,7 @@ struct mlc_node {
     uint8_t op;    /* Op */
     uint8_t type;  /* mlc_type */
     uint16_t n;    /* operands */
-    int32_t aux;   /* ACCESS, LOAD: tuple element; PRINT, RANDOM: id */
+    int32_t aux;   /* ACCESS, LOAD, STAGE: tuple element; PRINT, RANDOM: id; QUERY: which number */
     uint32_t id;   /* dense, unique along an Interner chain */
     uint32_t hash;
     union {

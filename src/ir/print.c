@@ -6,6 +6,7 @@
  *     { $1 = in(x) * in(x) + ...; $2 = $1 / $1; $2 + $1 }
  * so neither the printer nor a parser ever nests deeper than MAX_HEIGHT operators. */
 #include "lex.h"
+#include "whole.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -226,11 +227,20 @@ static void print_random(Printer *p, const Node *e) {
     }
 }
 
+/* query.f.0.d1.last: the end of a dimension of a buffer (whole.h). */
+static void print_query(StrBuf *out, const Node *e) {
+    int which = e->aux;
+    sb_printf(out, "query.%s.", ir_func_name(e->u.func));
+    if (which < 0) sb_puts(out, which == WHOLE_CODE ? "code" : "fault");
+    else sb_printf(out, "%d.d%d.%s", which / (2 * MLC_MAX_RANK), which / 2 % MLC_MAX_RANK, which % 2 ? "last" : "first");
+}
+
 static void print_call(Printer *p, const Node *e) {
     StrBuf *out = p->out;
     switch ((Op)e->op) {
     case OP_ACCESS: print_access(p, e); return;
-    case OP_EXTERN: print_name(out, e->u.ext->name); break;
+    case OP_EXTERN: case OP_STAGE: print_name(out, e->u.ext->name); break;
+    case OP_QUERY: print_query(out, e); break;
     case OP_CAST: sb_puts(out, mlc_type_name(type_of(e))); break;
     case OP_REINTERPRET: case OP_SATURATE: sb_printf(out, "%s_%s", ir_ops[e->op].text, mlc_type_name(type_of(e))); break;
     case OP_LOAD: print_load(p, e); return;

@@ -224,6 +224,10 @@ static bool reads_nothing(const StageNest *st) {
 
 void low_required_by(Build *b, Func *f, const StageNest *st, const Scope *at, Interval *box) {
     if (f->is_input && reads_nothing(st)) return;
+    if (alg_is_whole(st->fn->func)) {
+        low_whole_needs(b, f, st, at, box);
+        return;
+    }
     const Facts *facts = low_point_facts(b, st, at);
     const Read *read = find_read(st, f);
     PtrMap seen[MAX_RANK];

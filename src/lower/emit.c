@@ -22,6 +22,7 @@ static const Node *keep(void *user, Interner *I, const Node *e) {
 
 static Stmt *emit_leaf(Build *b, const StageNest *st) {
     Func *f = st->fn->func;
+    if (alg_is_whole(f)) return low_whole_call(b, st);
     const Node *value[MAX_TUPLE];
     bool stores = false;
     for (int i = 0; i < f->n; i++) {
@@ -74,6 +75,10 @@ static Stmt *emit_scope(Build *b, Scope *s) {
             Stmt *both[2] = { st_block(a, item->fn->room.n, item->fn->room.at), st_alloc(a, item->fn->storage, body) };
             body = st_block(a, 2, both);
         }
+    }
+    if (s->check.n) {
+        Stmt *both[2] = { st_block(a, s->check.n, s->check.at), body };
+        body = st_block(a, 2, both);
     }
     if (!s->up) { /* what the caller's buffers must hold, before any work, over the boxes of root */
         Stmt *both[2] = { st_block(a, b->check.n, b->check.at), body };

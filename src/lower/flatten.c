@@ -89,6 +89,31 @@ static Stmt *flatten_store(StmtMap *m, Stmt *s) {
     return now;
 }
 
+/* The element at the mins of each buffer. */
+static Stmt *flatten_call(StmtMap *m, Stmt *s) {
+    Flatten *f = m->user;
+    Whole w = alg_whole(s->u.call.func);
+    int n = s->u.call.n - 1;
+    Stmt *now = arena_copy(m->arena, s, sizeof *s);
+    const Node **e = now->u.call.e = ARENA_ARRAY(m->arena, const Node *, n + w.n_in + 1), *const *at = e;
+    now->u.call.storage = ARENA_ARRAY(m->arena, Storage *, w.n_in + 1);
+    now->u.call.n = n + w.n_in + 1;
+    for (int i = 0; i < n; i++) e[i] = expr(m, s->u.call.e[i]);
+    for (int i = 0; i <= w.n_in; i++) {
+        const Func *g = i < w.n_in ? w.in[i] : s->u.call.func;
+        const Scoped *where = pm_get(&f->memory, g);
+        const Node *min[MAX_RANK];
+        CHECK(m->ir->fault, where != NULL);
+        for (int d = 0; d < g->rank; d++, at += 2) {
+            CHECK(m->ir->fault, !where->storage->fold[d]);
+            min[d] = at[0];
+        }
+        now->u.call.storage[i] = where->storage;
+        e[n + i] = one_index(m->ir, where, min);
+    }
+    return now;
+}
+
 typedef struct {
     const Sym *sym;
     const Node *value;
@@ -137,6 +162,7 @@ static Stmt *flatten_alloc(StmtMap *m, Stmt *s) {
 static Stmt *stmt(StmtMap *m, Stmt *s) {
     if (s->kind == ST_STORE) return flatten_store(m, s);
     if (s->kind == ST_ALLOC) return flatten_alloc(m, s);
+    if (s->kind == ST_CALL) return flatten_call(m, s);
     return st_map_kids(m, s);
 }
 

@@ -63,6 +63,7 @@ static const char *obstacle(Build *b, const FuncNest *fn, int d) {
     bool asked = fn->sched->storage.dim[d].fold > 0;
     if (fn->store == fn->compute) return "it is stored where it is computed";
     if (fn->sched->ring) return "each iteration has a part of a ring buffer";
+    if (low_whole_reads(b, fn)) return "an extern stage reads it";
     if (fn->computed[d].hi != fn->box[d].hi) return "a tail rounds its loop up";
     if (fn->sched->bound[d].has) return "its bound is computed whole";
     if (!asked && d == fn->sched->storage.order[0] && in_vectors(b, fn)) return "vectors run along it";

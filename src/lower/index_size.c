@@ -77,6 +77,7 @@ static Span of_operator(const Sizes *z, const Node *e) {
     switch (e->op) {
     case OP_CONST: return ir_is_int(e, &v) ? (Span){ (double)v, (double)v } : anything;
     case OP_VAR: return of_var(z, e->u.sym);
+    case OP_QUERY: return (Span){ -0x1p41, 0x1p41 }; /* ir/whole.h: WHOLE_FAREST */
     case OP_ADD: return (Span){ a.lo + b.lo, a.hi + b.hi };
     case OP_SUB: return (Span){ a.lo - b.hi, a.hi - b.lo };
     case OP_NEG: return (Span){ -a.hi, -a.lo };

@@ -186,8 +186,7 @@ static void apply_bounds(Build *b, FuncNest *fn, const Facts *f) {
 }
 
 static void count_node(void *user, const Node *e) {
-    (void)e;
-    ++*(int *)user;
+    *(int *)user += e->op == OP_QUERY ? 10 : 1; /* a call: asked once */
 }
 
 static void varies_node(void *user, const Node *e) {
@@ -243,6 +242,17 @@ static void name_box(Build *b, FuncNest *fn, const Facts *f) {
     }
 }
 
+/* The box of an extern stage is what its C function writes where so much is needed. */
+static void written_box(Build *b, FuncNest *fn) {
+    const Scope *vector = vector_around(fn->compute);
+    if (vector) {
+        Place place = sch_place(b->arena, fn->sched->compute.line);
+        fault_raise(b->fault, ERR_STAGE_VECTOR, &place, fn->func->name, vector->dim->name);
+    }
+    memset(fn->most, 0, sizeof fn->most);
+    low_whole_ask(b, fn, fn->box);
+}
+
 /* ---- the whole ---- */
 
 /* Constant bounds of the box's length: of the box itself, or of the one that last tiles would have if they
@@ -290,6 +300,9 @@ static void find_box(Build *b, FuncNest *fn) {
         memcpy(need, fn->box, sizeof need);
         memcpy(fn->box, fn->computed, sizeof fn->box);
         check_output(b, fn, need);
+        if (!alg_is_whole(f)) return;
+        low_whole_ask(b, fn, need);
+        check_output(b, fn, need);
         return;
     }
     inner_box(b, fn, facts);
@@ -303,6 +316,7 @@ static void find_box(Build *b, FuncNest *fn) {
     if (fn->store == fn->compute || fn->sched->ring || !low_slide(b, fn)) find_most(b, fn, facts);
     apply_bounds(b, fn, facts);
     name_box(b, fn, facts);
+    if (alg_is_whole(f)) written_box(b, fn);
 }
 
 static void add_item(Build *b, Scope *at, FuncNest *fn, bool stored, bool computed) {

@@ -311,6 +311,9 @@ static void exec(Run *r, const Stmt *s, const Lanes *L) {
         CHECK(r->fault, L->n == 1);
         run_fork(r, s, L->at[0]);
         break;
+    case ST_CALL:
+        for (int i = 0; i < L->n; i++) count_stores(r, s->u.call.func, (int)run_call(r, s, L->at[i]));
+        break;
     }
 }
 

@@ -36,7 +36,7 @@ static void name_stmt(Run *r, const Stmt *s) {
         name_stmt(r, s->u.turn.body);
         break;
     case ST_FORK: name_stmt(r, s->u.fork.task); name_stmt(r, s->u.fork.rest); break;
-    case ST_STORE: case ST_CHECK: case ST_EVAL: break;
+    case ST_STORE: case ST_CHECK: case ST_EVAL: case ST_CALL: break;
     }
 }
 
@@ -172,9 +172,13 @@ static void run_step(Run *r, const Lane *l, Code *c, int i) {
         effect(r, c, i);
         return;
     }
-    mlc_type t = (mlc_type)e->kid[0]->type;
-    Value v[3];
+    Value v[24];
     for (int k = 0; k < e->n; k++) v[k] = c->slot[s->kid[k]];
+    if (e->op == OP_QUERY) {
+        c->slot[i].i = run_query(r, e, v);
+        return;
+    }
+    mlc_type t = (mlc_type)e->kid[0]->type;
     if (e->op == OP_CAST) c->slot[i] = val_cast((mlc_type)e->type, t, v[0]);
     else if (e->op == OP_REINTERPRET) c->slot[i] = val_reinterpret((mlc_type)e->type, t, v[0]);
     else c->slot[i] = val_op((Op)e->op, t, e->n > 1 ? (mlc_type)e->kid[1]->type : MLC_VOID, v);

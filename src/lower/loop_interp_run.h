@@ -91,6 +91,10 @@ void run_names(Run *r);                   /* numbers everything that the program
 Value run_eval(Run *r, const Lane *l, const Node *e, State *state);
 int64_t run_index(Run *r, const Lane *l, const Node *e, const char *what); /* must be defined */
 
+/* loop_interp_whole.c: the query of an extern stage of the values of its operands, and its call */
+int64_t run_query(Run *r, const Node *e, const Value *kid);
+int64_t run_call(Run *r, const Stmt *s, const Lane *l);
+
 /* loop_interp_memory.c */
 void run_bind(Run *r, Lane *l);
 int64_t run_stride(const Run *r, const struct mlc_buffer *b, int d);

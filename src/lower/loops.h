@@ -50,7 +50,7 @@ typedef struct Storage {
 } Storage;
 
 typedef struct Stmt Stmt;
-typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK } StmtKind;
+typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK, ST_CALL } StmtKind;
 
 struct Stmt {
     StmtKind kind;
@@ -74,6 +74,10 @@ struct Stmt {
         /* Both at once; over when both are.  Either may be NULL: its loops have no iterations. */
         struct { Channel *channel; Stmt *task, *rest; } fork;
         struct { const Node *value; } eval; /* for print and require alone */
+        /* An extern stage computes: min and extent a dimension of each Func it reads and of its own, then its scalars
+         * (alg_whole tells how many), then the OP_STAGE itself, in which who looks for reads finds them.  In its place
+         * flatten puts the index of the element at the mins of each, and the memory. */
+        struct { Func *func; int n; const Node **e; Storage **storage; } call;
     } u;
 };
 

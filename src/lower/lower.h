@@ -30,4 +30,8 @@ typedef struct Required {
     Interval dim[MAX_RANK]; /* NULL ends: nothing is read */
 } Required;
 
+/* Such an expression, numbers put in place of its variables: simplified, with the queries of extern stages that it
+ * holds answered by their C functions. */
+const Node *low_answered(Interner *I, const Node *e, unsigned mode);
+
 #endif

@@ -462,6 +462,10 @@ static void find_points(Nesting *n) {
 }
 
 void low_build_stage(Build *b, StageNest *st) {
+    if (alg_is_whole(st->fn->func)) {
+        low_whole_nest(b, st);
+        return;
+    }
     Nesting n = { .b = b, .st = st, .facts = low_facts(b, NULL, st->fn->compute) };
     first_pieces(&n);
     find_extents(&n);

@@ -51,6 +51,7 @@ struct Scope {
     VEC(NestLet) let;
     VEC(const Node *) guard;
     VEC(BoxLet) box;      /* boxes of what is computed here: consumers first */
+    VEC(Stmt *) check;    /* of what is computed here, before any of it (root: Build.check) */
     VEC(Item) item;       /* consumers first; each encloses the ones before it */
     Scope *inner;         /* the stage's next loop, NULL: its leaf */
 };
@@ -87,6 +88,8 @@ struct FuncNest {
     int64_t depth;           /* async and folded: the memory holds the windows of so many turns */
     const Node *ahead;       /* async: by how many turns readers may fall behind, NULL: any number */
     int64_t most[MAX_RANK]; /* a constant that bounds the box's length, or 0 */
+    Interval asked[MAX_RANK];    /* of an extern stage: the box that is needed; `box` is what its C function writes, */
+    Interval *read[8];           /* and this what it reads of each input for that */
     Interval computed[MAX_RANK]; /* the box with rounded tails */
     const Node *wanted;      /* at root: does any of its readers run?  Elsewhere true */
     VEC(StageNest *) stage;
@@ -143,6 +146,13 @@ const Sym *low_sym(Build *b, const Func *f, SymKind kind, const char *name);
 /* inject.c: where a Func is computed and stored, and putting it there. */
 void low_inject(Build *b, FuncSched *fs);
 bool low_encloses(const Scope *outer, const Scope *inner);
+
+/* whole.c: extern stages. */
+void low_whole_ask(Build *b, FuncNest *fn, Interval *written); /* names the answer for fn->box, and checks it */
+void low_whole_nest(Build *b, StageNest *st);                  /* in place of loops */
+void low_whole_needs(Build *b, const Func *f, const StageNest *st, const Scope *at, Interval *box); /* of f */
+Stmt *low_whole_call(Build *b, const StageNest *st);
+bool low_whole_reads(Build *b, const FuncNest *fn); /* does an extern stage read fn, whose memory is then one dense box? */
 
 /* sliding.c: of a Func stored outside of where it is computed, compute only what is new. */
 bool low_slide(Build *b, FuncNest *fn);

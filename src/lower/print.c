@@ -92,6 +92,32 @@ static void print_check(StrBuf *out, const Stmt *s) {
     }
 }
 
+/* call blur f[0 +: 8][0 +: 4] of g[-1 +: 10][0 +: 4], gain */
+static void print_call(StrBuf *out, const Stmt *s) {
+    Whole w = alg_whole(s->u.call.func);
+    const Node *const *e = s->u.call.e;
+    StrBuf box;
+    sb_init(&box, out->arena);
+    sb_printf(out, "call %s", w.ext->name);
+    for (int i = 0; i <= w.n_in; i++) {
+        const Func *f = i < w.n_in ? w.in[i] : s->u.call.func;
+        StrBuf *to = i < w.n_in ? &box : out;
+        sb_printf(to, "%s%s", i && i < w.n_in ? ", " : " ", f->name);
+        for (int d = 0; d < f->rank; d++, e += 2) {
+            sb_puts(to, "[");
+            ir_print(to, e[0]);
+            sb_puts(to, " +: ");
+            ir_print(to, e[1]);
+            sb_puts(to, "]");
+        }
+    }
+    sb_printf(out, " of%s", w.n_in ? box.at : "");
+    for (int i = 0; i < w.n_scalars; i++) {
+        sb_puts(out, i || w.n_in ? ", " : " ");
+        ir_print(out, e[i]);
+    }
+}
+
 static void print_stmt(StrBuf *out, const Stmt *s, int depth);
 
 static void print_body(StrBuf *out, const Stmt *s, int depth) {
@@ -171,6 +197,7 @@ static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
         sb_puts(out, "eval ");
         ir_print(out, s->u.eval.value);
         break;
+    case ST_CALL: print_call(out, s); break;
     case ST_BLOCK: break;
     }
     sb_puts(out, "\n");

@@ -11,8 +11,10 @@
 #include "lower/nest.h"
 
 void low_ring_place(Build *b, const FuncNest *fn) {
-    if (!fn->sched->ring || fn->store != fn->compute) return;
+    if (!fn->sched->ring) return;
     Place place = sch_place(b->arena, fn->sched->ring_line);
+    if (low_whole_reads(b, fn)) fault_raise(b->fault, ERR_STAGE_RING, &place, fn->func->name);
+    if (fn->store != fn->compute) return;
     fault_raise(b->fault, ERR_RING_STORE, &place, fn->func->name);
 }
 

@@ -17,7 +17,7 @@ static void cost_node(void *user, const Node *e) {
     Cost *c = user;
     c->count++;
     Op op = (Op)e->op;
-    c->costly |= op == OP_DIV || op == OP_MOD || op == OP_MIN || op == OP_MAX || op == OP_ACCESS || op == OP_LOAD;
+    c->costly |= op == OP_DIV || op == OP_MOD || op == OP_MIN || op == OP_MAX || op == OP_ACCESS || op == OP_LOAD || op == OP_QUERY;
 }
 
 static const Node *expr(StmtMap *m, const Node *e) {

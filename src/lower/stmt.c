@@ -254,6 +254,19 @@ static Stmt *map_fork(StmtMap *m, Stmt *s) {
     return task == s->u.fork.task && rest == s->u.fork.rest ? s : st_fork(m->arena, s->u.fork.channel, task, rest);
 }
 
+static Stmt *map_call(StmtMap *m, Stmt *s) {
+    const Node **now = ARENA_ARRAY(m->arena, const Node *, s->u.call.n + 1);
+    bool changed = false;
+    for (int i = 0; i < s->u.call.n; i++) {
+        now[i] = map_expr(m, s->u.call.e[i]);
+        changed |= now[i] != s->u.call.e[i];
+    }
+    if (!changed) return s;
+    Stmt *copy = arena_copy(m->arena, s, sizeof *s);
+    copy->u.call.e = now;
+    return copy;
+}
+
 Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     switch (s->kind) {
     case ST_BLOCK: return map_block(m, s);
@@ -267,6 +280,7 @@ Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     case ST_EVAL: return map_eval(m, s);
     case ST_TURN: return map_turn(m, s);
     case ST_FORK: return map_fork(m, s);
+    case ST_CALL: return map_call(m, s);
     }
     return s;
 }

@@ -106,6 +106,16 @@ static void check_fork(Verify *v, const Stmt *s) {
     add(&v->forked, s->u.fork.channel, -1);
 }
 
+static void check_call(Verify *v, const Stmt *s) {
+    Whole w = alg_whole(s->u.call.func);
+    for (int i = 0; i < s->u.call.n; i++) check_expr(v, s->u.call.e[i]);
+    for (int i = 0; i <= w.n_in; i++) {
+        const Func *f = i < w.n_in ? w.in[i] : s->u.call.func;
+        bool there = v->p->flat ? s->u.call.storage && pm_get(&v->memory, s->u.call.storage[i]) : pm_get(&v->stored, f) != NULL;
+        if (!there) broken(v, "call without memory:", f->name);
+    }
+}
+
 static void check_stmt(Verify *v, const Stmt *s) {
     if (!s) broken(v, "missing statement", "");
     switch (s->kind) {
@@ -138,6 +148,7 @@ static void check_stmt(Verify *v, const Stmt *s) {
     case ST_TURN: check_turn(v, s); break;
     case ST_FORK: check_fork(v, s); break;
     case ST_EVAL: check_expr(v, s->u.eval.value); break;
+    case ST_CALL: check_call(v, s); break;
     }
 }
 

@@ -6,6 +6,8 @@
 #define XXH_INLINE_ALL
 #include "pipeline/pipeline.h"
 
+#include "ir/whole.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,8 +167,11 @@ static void lower_both(Compile *c, mlc_module *m) {
     }
 }
 
+/* Those of the context, and those of the library that extern stages need: no name of a user has a '$'. */
 static void take_externs(Compile *c, mlc_module *m) {
-    m->ext = ARENA_ARRAY(&m->arena, ExternFn, c->ctx->externs.n + 1);
+    m->ext = ARENA_ARRAY(&m->arena, ExternFn, c->ctx->externs.n + 2);
+    m->ext[m->n_ext++] = (ExternFn){ "$query", (void (*)(void))whole_query };
+    m->ext[m->n_ext++] = (ExternFn){ "$run", (void (*)(void))whole_run };
     for (int i = 0; i < c->ctx->externs.n; i++) {
         const Extern *e = c->ctx->externs.at[i];
         m->ext[m->n_ext++] = (ExternFn){ arena_str(&m->arena, e->name), e->fn };

@@ -65,6 +65,8 @@ static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, cons
                      .symbol = symbol };
     c->in_line = true; /* neither plain C nor OpenMP promises that two tasks run at once */
     pl_resolve(c);
+    for (int i = 0; i < c->schedule->order.n; i++)
+        if (alg_is_whole(c->schedule->order.at[i])) fault_raise(&c->fault, ERR_STAGE_EMIT, NULL, c->schedule->order.at[i]->name);
     Program *p = pl_lower(c, false);
     sb_init(&code, &c->arena);
     sb_init(&header, &c->arena);

@@ -51,7 +51,7 @@ static void put_rest(Numbers *n, const Program *p) {
 
 static int64_t number_of(Numbers *n, const Node *e) {
     int64_t v;
-    const Node *r = sim_simplify(&n->c->ir, NULL, ir_substitute(&n->c->ir, e, &n->number));
+    const Node *r = low_answered(&n->c->ir, ir_substitute(&n->c->ir, e, &n->number), n->c->ctx->mode);
     if (!ir_is_int(r, &v)) fault_raise(&n->c->fault, ERR_REQUIRED_OPEN, NULL, ir_show(&n->c->ir, r));
     return v;
 }

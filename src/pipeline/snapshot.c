@@ -44,7 +44,8 @@ static void copy_node(void *user, const Node *e) {
     switch ((Op)e->op) {
     case OP_VAR: bits = (uint64_t)(uintptr_t)copy_sym(c, e->u.sym); break;
     case OP_ACCESS: bits = (uint64_t)(uintptr_t)copy_func_shell(c, e->u.func); break;
-    case OP_EXTERN: bits = (uint64_t)(uintptr_t)copy_ext(c, e->u.ext); break;
+    case OP_EXTERN:
+    case OP_STAGE: bits = (uint64_t)(uintptr_t)copy_ext(c, e->u.ext); break;
     case OP_POISON:
     case OP_REQUIRE:
     case OP_PRINT: bits = e->u.text ? (uint64_t)(uintptr_t)ir_text(c->ir, e->u.text) : 0; break;

@@ -53,6 +53,7 @@ static const char *impure(const Derive *d, const Func *f) {
     const char *why = NULL;
     if (f->is_input) return "is an input";
     if (f->def.n > 1) return "has updates";
+    if (alg_is_whole(f)) return "is an extern stage";
     for (int i = 0; i < f->n; i++) {
         if (f->def.at[0]->value[i]->op == OP_UNDEF) return "is undef";
         ir_visit(d->arena, f->def.at[0]->rhs[i], find_random, &why);
@@ -94,6 +95,7 @@ void sch_eager_inline(Derive *d, const PlanLine *l, Func *f) {
     if (f->is_input) fault_raise(d->fault, ERR_SCHEDULE_INPUT, &place, f->name);
     if (l->stage < 0 || l->stage >= f->def.n) fault_raise(d->fault, ERR_NO_STAGE, &place, f->name, f->def.n - 1, l->stage - 1);
     for (int i = 0; i < l->d.n_func; i++) put[i] = callee(d, l, l->d.func[i].f);
+    if (alg_is_whole(f)) fault_raise(d->fault, ERR_STAGE_INPUT, &place, put[0]->name, f->name);
     Def **def = &f->def.at[l->stage];
     while (again) { /* one that is put in may read another that is named */
         again = false;

@@ -44,6 +44,9 @@ static void apply_placement(Resolve *r, FuncSched *fs, const PlanLine *line) {
     mlc_directive_kind kind = line->d.kind;
     if (sch_is_output(r->s, fs->func) && kind != MLC_COMPUTE_ROOT && kind != MLC_STORE_ROOT)
         fault_raise(r->fault, ERR_PLACE_OUTPUT, &place, fs->func->name);
+    if (alg_is_whole(fs->func) && kind == MLC_COMPUTE_INLINE) fault_raise(r->fault, ERR_STAGE_INLINE, &place, fs->func->name);
+    if (alg_is_whole(fs->func) && (kind == MLC_STORE_ROOT || kind == MLC_STORE_AT))
+        fault_raise(r->fault, ERR_STAGE_STORE, &place, fs->func->name);
     switch (kind) {
     case MLC_COMPUTE_ROOT: fs->compute = (Level){ .kind = AT_ROOT, .line = line }; break;
     case MLC_COMPUTE_AT: fs->compute = level_at(r, line); break;
@@ -128,7 +131,8 @@ static const PlanLine *first_loop_line(const struct mlc_plan *plan, const Func *
 }
 
 /* A Func without a placement: outputs are root, a Func with updates goes where lowering finds its only
- * consumer (AT_LOOP without a Func), the others are inlined. */
+ * consumer (AT_LOOP without a Func),
+ * extern stages and what they read are root, the others are inlined. */
 static void fill_defaults(Resolve *r, FuncSched *fs) {
     Func *f = fs->func;
     bool placed = fs->compute.line != NULL;
@@ -138,6 +142,7 @@ static void fill_defaults(Resolve *r, FuncSched *fs) {
         return;
     }
     if (!placed && fs->stage.n > 1) fs->compute.kind = AT_LOOP;
+    if (!placed && alg_is_whole(f)) fs->compute.kind = AT_ROOT;
     if (fs->store.line && (!placed || fs->compute.kind == AT_INLINE)) {
         Place place = sch_place(r->arena, fs->store.line);
         fault_raise(r->fault, ERR_STORE_WITHOUT_COMPUTE, &place, f->name);
@@ -172,6 +177,27 @@ static void warn_updates(Resolve *r, const FuncSched *fs) {
                         sch_stage_name(r->arena, fs->func, i));
 }
 
+/* What an extern stage reads is memory: at root, where nothing else is said. */
+static void place_inputs(Resolve *r, const Func *f) {
+    if (!alg_is_whole(f)) return;
+    Whole w = alg_whole(f);
+    for (int i = 0; i < w.n_in; i++) {
+        FuncSched *in = pm_get(&r->s->sched, w.in[i]);
+        if (in && !in->compute.line) in->compute.kind = AT_ROOT;
+    }
+}
+
+static void check_inputs(Resolve *r, const FuncSched *fs) {
+    if (!alg_is_whole(fs->func)) return;
+    Whole w = alg_whole(fs->func);
+    for (int i = 0; i < w.n_in; i++) {
+        const FuncSched *in = pm_get(&r->s->sched, w.in[i]);
+        if (!in || in->compute.kind != AT_INLINE) continue;
+        Place place = sch_place(r->arena, in->compute.line);
+        fault_raise(r->fault, ERR_STAGE_INPUT, &place, in->func->name, fs->func->name);
+    }
+}
+
 /* The consumer of a level must have the loop, in the stage asked for or in any. */
 static void check_level(Resolve *r, const Level *at) {
     if (at->kind != AT_LOOP || !at->func) return;
@@ -202,6 +228,7 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
         if (!s->order.at[i]->is_input) pm_put(&s->sched, s->order.at[i], sch_new_sched(&r, s->order.at[i]));
     for (int i = 0; i < plan->line.n; i++) apply_line(&r, &plan->line.at[i]);
     if (derived.lines) s->order = alg_order(I->arena, s->output, n); /* with what rfactor made */
+    for (int i = 0; i < s->order.n; i++) place_inputs(&r, s->order.at[i]);
     for (int i = 0; i < s->order.n; i++) {
         FuncSched *fs = pm_get(&s->sched, s->order.at[i]);
         if (fs) fill_defaults(&r, fs);
@@ -211,6 +238,7 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
         if (!fs) continue;
         check_level(&r, &fs->compute);
         check_level(&r, &fs->store);
+        check_inputs(&r, fs);
         warn_updates(&r, fs);
     }
     return s;

@@ -34,6 +34,7 @@ Dim *sch_find_loop(const StageSched *st, const char *name) {
 
 void sch_first_loops(Resolve *r, StageSched *st) {
     const Def *def = st->def;
+    if (alg_is_whole(st->func)) return; /* its loops are those of its C function */
     for (int i = 0; def->rdom && i < def->rdom->n; i++) {
         const Sym *v = def->rdom->var[i];
         bool pure = sch_rvar_is_pure(r->arena, st->func, def, v);
@@ -261,6 +262,8 @@ static void apply_mark(Resolve *r, StageSched *st, const PlanLine *line, LoopKin
 }
 
 void sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
+    Place place = sch_place(r->arena, line);
+    if (alg_is_whole(st->func)) fault_raise(r->fault, ERR_STAGE_LOOPS, &place, st->func->name);
     switch (line->d.kind) {
     case MLC_SPLIT: apply_split(r, st, line); break;
     case MLC_FUSE: apply_fuse(r, st, line); break;

@@ -24,7 +24,9 @@ static void depth_fill(Sim *s, const Node *e, Info *i) {
         if (e->u.sym == s->open && !sim_find(s, e->u.sym)) d = 1;
         else if ((b = sim_find(s, e->u.sym))) d = b->depth;
         break;
-    case OP_ACCESS: case OP_LOAD: case OP_EXTERN: case OP_UNDEF: case OP_RANDOM: d = DEPTH_DATA; break;
+    case OP_ACCESS: case OP_LOAD: case OP_EXTERN: case OP_STAGE: case OP_UNDEF: case OP_RANDOM:
+        d = DEPTH_DATA;
+        break;
     default: break;
     }
     i->depth = d;
@@ -162,6 +164,22 @@ static Interval symbol(Sim *s, const Node *e, int depth) {
     return i;
 }
 
+/* What an extern stage needs of the boxes in a range lies in what it needs of the box around them all: its
+ * function promises that (mlc_stage_fn), and lowering checks it.  So either end lies between the ends of that
+ * answer.  Scalars are the same in all iterations. */
+static Interval query(Sim *s, const Node *e) {
+    const Node *kids[24]; /* a box of up to 8 dimensions, up to 8 scalars */
+    CHECK(s->I->fault, e->n <= 24);
+    if (e->aux < 0) return constant(s, e);
+    for (int k = 0; k < e->n; k++) {
+        Interval i = sim_info(s, e->kid[k])->sym;
+        kids[k] = k % 2 ? i.hi : i.lo;
+        if (!kids[k]) return constant(s, e);
+    }
+    return (Interval){ ir_node(s->I, OP_QUERY, MLC_INDEX, e->u.bits, e->aux & ~1, e->n, kids),
+                       ir_node(s->I, OP_QUERY, MLC_INDEX, e->u.bits, e->aux | 1, e->n, kids) };
+}
+
 static Interval of_index(Sim *s, const Node *e, int depth, Interval a, Interval b) {
     switch ((Op)e->op) {
     case OP_VAR: return symbol(s, e, depth);
@@ -169,6 +187,7 @@ static Interval of_index(Sim *s, const Node *e, int depth, Interval a, Interval 
     case OP_MUL: return ir_is_const(e->kid[1]) ? sum_bounds(s, e, depth) : multiply(s, e, a, b, depth);
     case OP_DIV: return divide(s, e, a, depth);
     case OP_MOD: return modulo(s, e, a, b);
+    case OP_QUERY: return query(s, e);
     default: return constant(s, e);
     }
 }
