@@ -13,6 +13,8 @@ enum { MAX_LOOPS = 12, MOST_WRAPS = 6, FUNCS = GEN_MAX_FUNCS + MOST_WRAPS };
 typedef struct {
     char name[24];
     bool rvar, vector, parallel, used, fused; /* used: already marked parallel, vector or unrolled */
+    bool outer, last; /* outer part of a split; a tail lets nobody split it again */
+    bool blend;       /* a tail of what it stems from reads and stores again: not parallel */
     int extent; /* constant, 0: not known */
 } Loop;
 
@@ -121,12 +123,26 @@ static void start_nest(Nest *n, const GenFunc *f, int stage, const char *line) {
     }
 }
 
-static const char *tail(Plan *p, bool pure) {
-    static const char *const tails[] = { "tail auto", "tail guard", "tail auto", "tail round", "tail guard", "tail auto", "tail shift" };
-    bool any = p->careless || (pure && (!p->output || gen_below(p->g, 8) == 0)); /* an output's sizes are given */
-    const char *t = tails[gen_below(p->g, any ? 7 : 2)];
-    gen_count(p->g, t);
-    return t + 5;
+/* A tail of the loop: those for all loops come first, then those for Vars, last what updates may not have and what
+ * only the innermost split of a dimension may. */
+static const char *tail(Plan *p, const Loop *l, int factor, bool pure) {
+    static const char *const tails[] = { "tail auto", "tail guard", "tail auto", "tail predicate", "tail guard", "tail auto",
+                                         "tail round", "tail round_blend", "tail shift_blend", "tail shift",
+                                         "tail predicate_loads", "tail predicate_stores" };
+    bool any = !l->rvar && (!p->output || gen_below(p->g, 8) == 0); /* an output's sizes are given */
+    if (l->extent && l->extent % factor && gen_below(p->g, 8)) any = false; /* a rounded piece of a tile */
+    int n = p->careless ? 12 : !any ? 6 : l->outer ? 9 + pure : 12, k = gen_below(p->g, n);
+    if (k == 9 && !pure && !p->careless) k = 3;
+    gen_count(p->g, tails[k]);
+    return tails[k] + 5;
+}
+
+static bool for_innermost(const char *tail) {
+    return !strncmp(tail, "predicate_", 10);
+}
+
+static bool blends(const char *tail) {
+    return strstr(tail, "_blend") != NULL;
 }
 
 static int a_factor(Plan *p) {
@@ -144,12 +160,15 @@ static void split(Plan *p, Nest *n, bool pure) {
     if (!n->n || n->n + 1 >= MAX_LOOPS) return;
     int i = gen_below(p->g, n->n), factor = a_factor(p);
     Loop old = n->loop[i];
-    if (old.used) return;
-    Loop in = { .rvar = old.rvar, .extent = factor }, out = { .rvar = old.rvar };
+    if (old.used || (old.last && !p->careless)) return;
+    Loop in = { .rvar = old.rvar, .extent = factor }, out = { .rvar = old.rvar, .outer = true };
+    const char *how = tail(p, &old, factor, pure);
+    in.last = for_innermost(how);
+    in.blend = out.blend = old.blend || blends(how);
     snprintf(out.name, sizeof out.name, "o%d", p->g->next_name);
     snprintf(in.name, sizeof in.name, "n%d", p->g->next_name++);
     begin(p, "split");
-    gen_put(p->g, "%s, %s, %s, %d, .tail = %s)", old.name, out.name, in.name, factor, tail(p, pure && !old.rvar));
+    gen_put(p->g, "%s, %s, %s, %d, .tail = %s)", old.name, out.name, in.name, factor, how);
     n->loop[i] = in;
     insert(n, i + 1, out);
 }
@@ -159,14 +178,18 @@ static void tile(Plan *p, Nest *n, bool pure) {
     if (n->n < 2 || n->n + 2 >= MAX_LOOPS) return;
     int i = gen_below(p->g, n->n - 1), k = i + 1 + gen_below(p->g, n->n - 1 - i);
     Loop x = n->loop[i], y = n->loop[k];
-    if (x.used || y.used || (!p->careless && (x.rvar || y.rvar))) return;
+    if (x.used || y.used || (!p->careless && (x.rvar || y.rvar || x.last || y.last))) return;
     int id = p->g->next_name++, fx = a_factor(p), fy = a_factor(p);
     const char *name[4] = { "tx", "ty", "ux", "uy" };
-    Loop l[4] = { { .extent = fx }, { .extent = fy }, { .extent = 0 }, { .extent = 0 } };
-    for (int j = 0; j < 4; j++) snprintf(l[(j + 2) % 4].name, sizeof l->name, "%s%d", name[j], id), l[j].rvar = x.rvar || y.rvar;
+    x.outer |= y.outer;
+    x.rvar |= y.rvar;
+    if (!x.extent || x.extent % fx == 0) x.extent = y.extent % fy;
+    const char *how = tail(p, &x, fx, pure);
+    x.blend |= y.blend || blends(how);
+    Loop l[4] = { { .extent = fx, .last = for_innermost(how) }, { .extent = fy, .last = for_innermost(how) }, { .outer = true }, { .outer = true } };
+    for (int j = 0; j < 4; j++) snprintf(l[(j + 2) % 4].name, sizeof l->name, "%s%d", name[j], id), l[j].rvar = x.rvar, l[j].blend = x.blend;
     begin(p, "tile");
-    gen_put(p->g, "%s, %s, %s, %s, %s, %s, %d, %d, .tail = %s)", x.name, y.name, l[2].name, l[3].name, l[0].name, l[1].name, fx, fy,
-            tail(p, pure && !x.rvar && !y.rvar));
+    gen_put(p->g, "%s, %s, %s, %s, %s, %s, %d, %d, .tail = %s)", x.name, y.name, l[2].name, l[3].name, l[0].name, l[1].name, fx, fy, how);
     /* the places of x and of y hold an outer and an inner loop each: the four fill them from inside out */
     n->loop[i] = l[0];
     insert(n, i + 1, l[1]);
@@ -180,8 +203,8 @@ static void fuse(Plan *p, Nest *n) {
     for (int k = 0; k + 1 < n->n && gen_below(p->g, 4); k++) /* rather two whose size is known: a vector of both */
         if (n->loop[k].extent && n->loop[k + 1].extent) i = k;
     Loop *a = &n->loop[i], *b = &n->loop[i + 1];
-    if (a->rvar != b->rvar || a->used || b->used) return;
-    Loop fused = { .rvar = a->rvar, .fused = true, .extent = a->extent * b->extent <= 64 ? a->extent * b->extent : 0 };
+    if (a->rvar != b->rvar || a->used || b->used || (!p->careless && (a->last || b->last))) return;
+    Loop fused = { .rvar = a->rvar, .fused = true, .blend = a->blend || b->blend, .extent = a->extent * b->extent <= 64 ? a->extent * b->extent : 0 };
     snprintf(fused.name, sizeof fused.name, "j%d", p->g->next_name++);
     begin(p, "fuse");
     gen_put(p->g, "%s, %s, %s)", a->name, b->name, fused.name);
@@ -222,8 +245,13 @@ static void mark_by_factor(Plan *p, Nest *n, int kind, int i, bool pure) {
     if (!p->careless && kind == 1 && factor < 2) factor = 4;
     if (n->n + 1 >= MAX_LOOPS) return;
     gen_count(p->g, mark_by[kind]);
+    if (l->last && !p->careless) return;
     begin(p, mark_name[kind]);
-    gen_put(p->g, "%s, %d, .tail = %s)", l->name, factor, tail(p, pure && !l->rvar));
+    const char *how = tail(p, l, factor, pure);
+    if (blends(how) && kind == 3 && !p->careless) how = "guard";
+    gen_put(p->g, "%s, %d, .tail = %s)", l->name, factor, how);
+    l->outer = true;
+    l->blend |= blends(how);
     Loop in = { .rvar = l->rvar, .used = true, .vector = kind == 1, .extent = factor };
     snprintf(in.name, sizeof in.name, "%.18s$%c", l->name, mark_name[kind][0]);
     if (kind == 3) l->used = l->parallel = true, in.used = true;
@@ -247,6 +275,7 @@ static void mark(Plan *p, Nest *n, bool pure) {
         return;
     }
     if (!p->careless) {
+        if (kind == 3 && l->blend && gen_below(p->g, 8)) return;
         if (kind == 1 && l->extent < 2) return;
         if (kind == 2 && (!l->extent || l->extent > 8)) return;
         if (kind == 3 && i == 0 && n->n > 1 && gen_below(p->g, 3)) return; /* outer loops mostly */
@@ -416,6 +445,29 @@ static void memory(Plan *p, const GenFunc *f) {
     }
 }
 
+static bool named(const Loop *l) {
+    return !strchr(l->name, '$');
+}
+
+static void rename_loop(Plan *p, Nest *n) {
+    Loop *l = n->n ? &n->loop[gen_below(p->g, n->n)] : NULL;
+    if (!l || !named(l)) return;
+    begin(p, "rename");
+    gen_put(p->g, "%s, w%d)", l->name, p->g->next_name);
+    snprintf(l->name, sizeof l->name, "w%d", p->g->next_name++);
+}
+
+/* The last of a stage: what has a policy is not split any more. */
+static void part(Plan *p, Nest *n) {
+    static const char *const policies[] = { "never", "never", "auto", "always" };
+    const Loop *l = n->n ? &n->loop[gen_below(p->g, n->n)] : NULL;
+    if (!l || !named(l)) return;
+    const char *how = policies[gen_below(p->g, gen_below(p->g, 6) ? 3 : 4)];
+    begin(p, "partition");
+    gen_put(p->g, "%s, %s)", l->name, how);
+    gen_count(p->g, how);
+}
+
 static void loops(Plan *p, int k, int stage) {
     Nest *n = &p->nest[k][stage];
     bool pure = stage == 0;
@@ -429,16 +481,37 @@ static void loops(Plan *p, int k, int stage) {
         else mark(p, n, pure);
     }
     if (gen_below(p->g, 3)) mark(p, n, pure);
+    if (gen_below(p->g, 6) == 0) rename_loop(p, n);
+    if (gen_below(p->g, 6) == 0) part(p, n);
+}
+
+/* Boxes of inner Funcs grow; a bound of their extent may be too small. */
+static void widen(Plan *p, const char *v) {
+    Gen *g = p->g;
+    int m = 1 + gen_below(g, 9);
+    switch (gen_below(g, 12)) {
+    case 0: begin(p, "align_bounds"), gen_put(g, "%s, %d, %d)", v, m, gen_below(g, m)); break;
+    case 1: begin(p, "align_extent"), gen_put(g, "%s, %d)", v, m); break;
+    case 2: begin(p, "bound_extent"), gen_put(g, "%s, %d)", v, 24 + gen_below(g, 80)); break;
+    }
 }
 
 /* Promises that hold: of the output's box. */
 static void promises(Plan *p, const GenFunc *f) {
     Gen *g = p->g;
-    if (!f->rank || strcmp(f->name, "out")) return;
+    if (!f->rank) return;
     int d = gen_below(g, f->rank);
-    if (gen_below(g, 5) == 0 && g->out_extent[d] > 0)
-        begin(p, "bound"), gen_put(g, "%s, %ld, %ld)", var_name[d], (long)g->out_min[d], (long)g->out_extent[d]);
-    if (gen_below(g, 8) == 0) begin(p, "estimate"), gen_put(g, "%s, 0, 1000)", var_name[d]);
+    const char *v = var_name[d];
+    if (!f->output) widen(p, v);
+    if (strcmp(f->name, "out")) return;
+    long min = (long)g->out_min[d], extent = (long)g->out_extent[d];
+    if (gen_below(g, 5) == 0 && extent > 0) begin(p, "bound"), gen_put(g, "%s, %ld, %ld)", v, min, extent);
+    if (gen_below(g, 8) == 0) begin(p, "estimate"), gen_put(g, "%s, 0, 1000)", v);
+    if (gen_below(g, 12) == 0 && extent > 0) begin(p, "bound_extent"), gen_put(g, "%s, %ld)", v, extent);
+    long m = 9;
+    while (m > 1 && extent % m) m--;
+    if (gen_below(g, 12) == 0) begin(p, "align_extent"), gen_put(g, "%s, %ld)", v, m);
+    else if (gen_below(g, 12) == 0) begin(p, "align_bounds"), gen_put(g, "%s, %ld, %ld)", v, m, (min % m + m) % m);
 }
 
 /* Loops of the parts' stage: what is reduced (or nothing), the pure ones, the new dimension. */

@@ -18,6 +18,11 @@ typedef enum {
     MLC_TAIL_GUARD,  /* an if around the body of the last, partial tile */
     MLC_TAIL_SHIFT,  /* the last tile moves inwards and recomputes; pure definitions only */
     MLC_TAIL_ROUND,  /* computes past the end; the box grows to a multiple of the factor */
+    MLC_TAIL_PREDICATE,        /* every tile under a mask: vector loads and stores without a branch, one body */
+    MLC_TAIL_PREDICATE_LOADS,  /* nothing is loaded past the end, stores go on: an output's extent is a multiple */
+    MLC_TAIL_PREDICATE_STORES, /* nothing is stored past the end, loads go on: inputs reach a multiple */
+    MLC_TAIL_SHIFT_BLEND,      /* as shift; what an earlier tile stored is read back and kept, so updates may */
+    MLC_TAIL_ROUND_BLEND,      /* as round; what lies past the end is read back and kept */
     MLC_TAIL_COUNT
 } mlc_tail;
 
@@ -37,14 +42,22 @@ typedef enum {
 
 typedef enum {
     MLC_SPLIT, MLC_FUSE, MLC_TILE, MLC_REORDER,
-    MLC_SERIAL, MLC_PARALLEL, MLC_VECTORIZE, MLC_UNROLL,
+    MLC_SERIAL, MLC_PARALLEL, MLC_VECTORIZE, MLC_UNROLL, MLC_RENAME, MLC_PARTITION,
     MLC_COMPUTE_ROOT, MLC_COMPUTE_AT, MLC_COMPUTE_INLINE, MLC_STORE_ROOT, MLC_STORE_AT,
     MLC_REORDER_STORAGE, MLC_ALIGN_STORAGE, MLC_BOUND_STORAGE, MLC_FOLD_STORAGE, MLC_STORE_IN,
     MLC_ASYNC, MLC_RING_BUFFER,
-    MLC_BOUND, MLC_ESTIMATE, MLC_UNSCHEDULED,
+    MLC_BOUND, MLC_BOUND_EXTENT, MLC_ALIGN_BOUNDS, MLC_ALIGN_EXTENT, MLC_ESTIMATE, MLC_UNSCHEDULED,
     MLC_IN, MLC_CLONE_IN, MLC_EAGER_INLINE, MLC_RFACTOR,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
+
+/* What partition(v, ...) says of cutting a loop where its likely conditions begin and end to hold. */
+typedef enum {
+    MLC_PARTITION_AUTO,   /* where it pays, the default */
+    MLC_PARTITION_NEVER,  /* one loop, every condition asked in it */
+    MLC_PARTITION_ALWAYS, /* also where it seems not to pay; an error where nothing can be cut */
+    MLC_PARTITION_COUNT
+} mlc_partition_policy;
 
 /* One directive.  Fields that its kind does not use are zero. */
 typedef struct {
@@ -52,7 +65,8 @@ typedef struct {
     int n;               /* reorder, reorder_storage: how many; rfactor: twice the number of pairs */
     mlc_var v[8];        /* loops or dimensions, in the order written */
     int64_t k[2];        /* factors: split, tile (x, y), vectorize/unroll/parallel with a factor; bound, estimate: min, extent;
-                          * align_storage, bound_storage, fold_storage: elements */
+                          * align_storage, bound_storage, fold_storage: elements; bound_extent: extent; align_bounds: modulus,
+                          * remainder; align_extent: modulus; partition: the policy */
     mlc_tail tail;
     mlc_memory memory;   /* store_in */
     mlc_way way;         /* fold_storage */
@@ -82,6 +96,10 @@ typedef struct mlc_plan mlc_plan;
 #define mlc_parallel(...) mlc_loop_of(MLC_PARALLEL, (struct mlc_loop_args){ .loc = MLC_HERE, __VA_ARGS__ })
 #define mlc_vectorize(...) mlc_loop_of(MLC_VECTORIZE, (struct mlc_loop_args){ .loc = MLC_HERE, __VA_ARGS__ })
 #define mlc_unroll(...) mlc_loop_of(MLC_UNROLL, (struct mlc_loop_args){ .loc = MLC_HERE, __VA_ARGS__ })
+/* rename(old, new): the loop keeps its place and marks. */
+#define mlc_rename(old_, new_) mlc_rename_of(old_, new_, MLC_HERE)
+/* partition(v, MLC_PARTITION_...): after the splits and fuses of that loop. */
+#define mlc_partition(v_, policy_) mlc_size_of(MLC_PARTITION, v_, policy_, MLC_HERE)
 #define mlc_compute_root() mlc_place_of(MLC_COMPUTE_ROOT, MLC_HERE)
 #define mlc_compute_inline() mlc_place_of(MLC_COMPUTE_INLINE, MLC_HERE)
 #define mlc_store_root() mlc_place_of(MLC_STORE_ROOT, MLC_HERE)
@@ -116,8 +134,16 @@ typedef struct mlc_plan mlc_plan;
  * up to n - 1 of them, also where iterations touch the same points.  Needs store_at or store_root outside of
  * compute_at. */
 #define mlc_ring_buffer(n_) mlc_count_of(MLC_RING_BUFFER, n_, MLC_HERE)
-/* bound(v, min, extent), estimate(v, min, extent): of a dimension. */
+/* bound(v, min, extent), estimate(v, min, extent): of a dimension, in points. */
 #define mlc_bound(v_, min_, extent_) mlc_box_of(MLC_BOUND, v_, min_, extent_, MLC_HERE)
+/* bound_extent(v, extent): the dimension is computed from where it is needed for just that many points; a call
+ * that needs more is an error, so is an output of another extent. */
+#define mlc_bound_extent(v_, extent_) mlc_size_of(MLC_BOUND_EXTENT, v_, extent_, MLC_HERE)
+/* align_bounds(v, modulus [, remainder]): what is computed grows until its min is `remainder` more than a multiple of
+ * the modulus, and its extent a multiple.  align_extent(v, modulus): the extent alone, from the min that is needed.
+ * An output's box is its buffer's, which must be so: else the call is an error. */
+#define mlc_align_bounds(...) mlc_align_of(MLC_ALIGN_BOUNDS, (struct mlc_align_args){ .loc = MLC_HERE, __VA_ARGS__ })
+#define mlc_align_extent(v_, modulus_) mlc_size_of(MLC_ALIGN_EXTENT, v_, modulus_, MLC_HERE)
 #define mlc_estimate(v_, min_, extent_) mlc_box_of(MLC_ESTIMATE, v_, min_, extent_, MLC_HERE)
 /* unscheduled(): this stage is meant to run as written; its Func's other schedules warn of it no more. */
 #define mlc_unscheduled() mlc_place_of(MLC_UNSCHEDULED, MLC_HERE)
@@ -199,6 +225,11 @@ struct mlc_rfactor_args {
     mlc_var loop0, var0, loop1, var1, loop2, var2, loop3, var3;
     bool reassociate;
 };
+struct mlc_align_args {
+    mlc_loc loc;
+    mlc_var v;
+    int64_t modulus, remainder;
+};
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);
@@ -208,6 +239,8 @@ MLC_API mlc_directive mlc_order_of(mlc_directive_kind kind, int n, const mlc_var
 MLC_API mlc_directive mlc_fold_of(struct mlc_fold_args a);
 MLC_API mlc_directive mlc_memory_of(mlc_memory memory, mlc_loc loc);
 MLC_API mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t size, mlc_loc loc);
+MLC_API mlc_directive mlc_rename_of(mlc_var old, mlc_var now, mlc_loc loc);
+MLC_API mlc_directive mlc_align_of(mlc_directive_kind kind, struct mlc_align_args a);
 MLC_API mlc_directive mlc_place_of(mlc_directive_kind kind, mlc_loc loc);
 MLC_API mlc_directive mlc_count_of(mlc_directive_kind kind, int64_t n, mlc_loc loc);
 MLC_API mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, mlc_loc loc);

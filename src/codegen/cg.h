@@ -191,6 +191,7 @@ struct Vec {
     PtrMap lets;     /* Sym -> Lanes */
     PtrMap subst;    /* Sym -> Node: varying lets live in arrays, one element a lane */
     const Node *mask; /* lanes that run, NULL: all */
+    MaskKind masks;   /* what it masks */
 };
 void vector_loop(Gen *G, const Stmt *s);
 void vector_stmt(Gen *G, const Stmt *s);

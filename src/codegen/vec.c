@@ -309,11 +309,21 @@ static bool is_guard(Gen *G, const Node *c) {
     return !loads;
 }
 
-static void under_mask(Gen *G, const Node *mask, const Stmt *s) {
-    const Node *outside = G->vec->mask;
-    G->vec->mask = mask;
+static void under_mask(Gen *G, const Node *mask, MaskKind masks, const Stmt *s) {
+    Vec *v = G->vec, outside = *v;
+    v->mask = mask;
+    v->masks = masks;
     stmt(G, s);
-    G->vec->mask = outside;
+    v->mask = outside.mask;
+    v->masks = outside.masks;
+}
+
+/* A condition of index arithmetic that needs no branch. */
+static void predicated(Gen *G, const Stmt *s, const Node *c) {
+    const Vec *v = G->vec;
+    bool same = !v->mask || v->masks == s->u.cond.mask; /* else what the mask around forbids must stay so */
+    const Node *mask = v->mask ? ir_make2(G->ir, OP_LAND, v->mask, c) : c;
+    under_mask(G, mask, same ? s->u.cond.mask : MASK_ALL, s->u.cond.yes);
 }
 
 static void guarded(Gen *G, const Node *c, const Stmt *yes) {
@@ -322,7 +332,7 @@ static void guarded(Gen *G, const Node *c, const Stmt *yes) {
     Text first = expr(G, &v, legal(G, at_lane(G, c, ir_idx(G->ir, 0))));
     Text last = expr(G, &v, legal(G, at_lane(G, c, ir_idx(G->ir, G->vec->lanes - 1))));
     open_brace(G, "if (%s)", infix(G, first, "||", last, P_OR).s);
-    under_mask(G, c, yes);
+    under_mask(G, c, MASK_ALL, yes);
     close_brace(G);
 }
 
@@ -347,7 +357,7 @@ static void branch(Gen *G, const Stmt *s) {
     unbind(G, sym);
     close_brace(G);
     open_brace(G, "if (%s)", any);
-    under_mask(G, mask, s->u.cond.yes);
+    under_mask(G, mask, MASK_ALL, s->u.cond.yes);
     close_brace(G);
 }
 
@@ -372,7 +382,8 @@ static void vector_if(Gen *G, const Stmt *s) {
     }
     const Node *c = ir_substitute(G->ir, s->u.cond.cond, &G->vec->subst);
     if (lanes_of(G, c).varies) {
-        if (!G->vec->mask && !s->u.cond.no && is_guard(G, c)) guarded(G, c, s->u.cond.yes);
+        if (s->u.cond.mask) predicated(G, s, c);
+        else if (!G->vec->mask && !s->u.cond.no && is_guard(G, c)) guarded(G, c, s->u.cond.yes);
         else masked_if(G, s, c);
         return;
     }
@@ -433,7 +444,7 @@ static void in_chunks(Gen *G, const Stmt *s, int64_t lanes, int64_t chunk) {
 /* How many lanes a machine vector of a guarded store takes; 0 for other statements.  A guard stands in the last
  * round of a loop: there short code counts more than straight code, and slices past the end need not run. */
 static int guarded_lanes(Gen *G, const Stmt *s) {
-    if (s->kind != ST_IF || s->u.cond.no || !is_guard(G, s->u.cond.cond) || !lanes_of(G, s->u.cond.cond).varies) return 0;
+    if (s->kind != ST_IF || s->u.cond.no || s->u.cond.mask || !is_guard(G, s->u.cond.cond) || !lanes_of(G, s->u.cond.cond).varies) return 0;
     const Stmt *yes = s->u.cond.yes;
     if (!yes || yes->kind != ST_STORE) return 0;
     return slice_lanes(G, yes, (const Node *const *)yes->u.store.value, yes->u.store.n);

@@ -148,9 +148,19 @@ static const Node *in_lane(LaneForm *f, const Node *e) {
     return legal(f->s->G, pm_get(&f->now, e));
 }
 
-static Text mask_lane(Slice *s, LaneForm *f) {
-    const Node *m = s->G->vec->mask;
-    if (!m || s->unmasked) return atom("");
+/* The lanes that load, and those that store; NULL: all. */
+static const Node *load_mask(const Slice *s) {
+    const Vec *v = s->G->vec;
+    return s->unmasked || v->masks == MASK_STORES ? NULL : v->mask;
+}
+
+static const Node *store_mask(const Slice *s) {
+    const Vec *v = s->G->vec;
+    return v->masks == MASK_LOADS ? NULL : v->mask;
+}
+
+static Text mask_lane(Slice *s, LaneForm *f, const Node *m) {
+    if (!m) return atom("");
     Text t = slice_mask(s, m, 1);
     if (strchr(t.s, '(')) t = named(s, mask_c(s, 1), t);
     return atom(fmt(s->G, "if (%s[%s]) ", t.s, f->i));
@@ -165,7 +175,7 @@ static Text by_lanes(Slice *s, const Node *e, int mask_bytes) {
     const Node **kids = ARENA_ARRAY(G->arena, const Node *, e->n);
     for (int i = 0; i < e->n; i++) kids[i] = in_lane(&f, e->kid[i]);
     bool guard = e->op == OP_LOAD && e->u.storage->func;
-    Text only = guard ? mask_lane(s, &f) : atom("");
+    Text only = mask_lane(s, &f, guard ? load_mask(s) : NULL);
     const Node *one = legal(G, e->op == OP_LOAD ? ir_node(G->ir, OP_LOAD, type_of(e), e->u.bits, e->aux, 1, kids)
                                                 : ir_with_kids(G->ir, e, kids));
     bool is_bool = e->type == MLC_BOOL;
@@ -282,7 +292,7 @@ static bool gathered(Slice *s, const Node *e, Text *out) {
 /* Bytes of a bool are not a mask yet. */
 static Text load(Slice *s, const Node *e) {
     Lanes l = lanes_of(s->G, e->kid[0]);
-    bool masked = s->G->vec->mask && !s->unmasked && e->u.storage->func;
+    bool masked = load_mask(s) && e->u.storage->func;
     if (l.affine && l.stride == 1) {
         if (masked) return masked_load(s, e);
         return atom(mem_ref(s->G, s->env, e->u.storage, e->aux, index_at(s, e->kid[0]), s->w));
@@ -654,7 +664,7 @@ void slice_store(Slice *s, const Storage *t, int elem, const Node *index, Text v
     Gen *G = s->G;
     Lanes l = lanes_of(G, index);
     mlc_type type = t->type[elem] == MLC_BOOL ? MLC_U8 : ty_is_half(t->type[elem]) ? MLC_U16 : t->type[elem];
-    const Node *mask = t->func ? G->vec->mask : NULL; /* arrays of lanes are stored whole */
+    const Node *mask = t->func ? store_mask(s) : NULL; /* arrays of lanes are stored whole */
     if (l.affine && l.stride == 1) {
         if (!mask) {
             line(G, "%s = %s;", mem_ref(G, s->env, t, elem, index_at(s, index), s->w), v.s);
@@ -670,7 +680,7 @@ void slice_store(Slice *s, const Storage *t, int elem, const Node *index, Text v
     lane_form(&f, s, &env);
     const Node *at = in_lane(&f, index);
     v = named(s, vt(s, type), v);
-    Text only = mask ? mask_lane(s, &f) : atom("");
+    Text only = mask_lane(s, &f, mask);
     open_brace(G, "for (int %s = 0; %s < %d; %s++)", f.i, f.i, s->w, f.i);
     if (*only.s) open_brace(G, "%s", only.s);
     line(G, "%s = %s[%s];", mem_ref(G, &env, t, elem, at, 1), v.s, f.i);

@@ -35,6 +35,26 @@ static const Node *fixed(Build *b, const Func *f, int d, const Sym *have, const 
     return want;
 }
 
+static const Node *align_down(Interner *I, const Node *e, int64_t modulus, int64_t remainder) {
+    const Node *m = ir_idx(I, modulus), *r = ir_idx(I, remainder);
+    return ir_add(I, ir_mul(I, ir_make2(I, OP_DIV, ir_sub(I, e, r), m), m), r);
+}
+
+/* An output is aligned as its buffer is: what stands for its min and extent shows it. */
+static void align_dimension(Build *b, Storage *t, const FuncSched *fs, int d) {
+    Interner *ir = b->ir;
+    int64_t m = fs->align[d].modulus, r = fs->align[d].remainder;
+    const Node *arg[3] = { t->extent[d], ir_idx(ir, m) }, *aligned = align_down(ir, t->extent[d], m, 0);
+    const char *name = t->func->name, *dimension = low_number(b, d);
+    low_entry(b, low_check(b, ir_make2(ir, OP_EQ, aligned, t->extent[d]), ERR_BUFFER_EXTENT_ALIGN, name, dimension, 2, arg));
+    t->extent[d] = aligned;
+    if (!fs->align[d].moves_min) return;
+    arg[0] = t->min[d], arg[1] = ir_idx(ir, r), arg[2] = ir_idx(ir, m);
+    aligned = align_down(ir, t->min[d], m, r);
+    low_entry(b, low_check(b, ir_make2(ir, OP_EQ, aligned, t->min[d]), ERR_BUFFER_MIN_ALIGN, name, dimension, 3, arg));
+    t->min[d] = aligned;
+}
+
 static void describe_dimension(Build *b, Storage *t, int d) {
     Func *f = t->func;
     Interner *ir = b->ir;
@@ -43,12 +63,11 @@ static void describe_dimension(Build *b, Storage *t, int d) {
     if (f->dim[d].has_min) min = ir_idx(ir, f->dim[d].min);
     if (f->dim[d].has_extent) extent = ir_idx(ir, f->dim[d].extent);
     if (f->dim[d].has_stride) stride = ir_idx(ir, f->dim[d].stride);
-    if (fs && fs->bound[d].has) {
-        min = fs->bound[d].min;
-        extent = fs->bound[d].extent;
-    }
+    if (fs && fs->bound[d].min) min = fs->bound[d].min;
+    if (fs && fs->bound[d].extent) extent = fs->bound[d].extent;
     t->min[d] = min ? fixed(b, f, d, f->min[d], min, ERR_BUFFER_MIN) : ir_var(ir, f->min[d]);
     t->extent[d] = extent ? fixed(b, f, d, f->extent[d], extent, ERR_BUFFER_EXTENT) : ir_var(ir, f->extent[d]);
+    if (fs && fs->align[d].modulus) align_dimension(b, t, fs, d);
     t->stride[d] = stride ? stride : ir_var(ir, f->stride[d]);
     if (stride) { /* one element: any stride will do */
         const Node *arg[2] = { ir_var(ir, f->stride[d]), stride };

@@ -20,6 +20,32 @@ static const Node *keep(void *user, Interner *I, const Node *e) {
     return ir_access(I, f, f->type[u->elem], u->elem, f->rank, u->st->coord);
 }
 
+/* What a tail must not change is read and stored again. */
+static void blend(Build *b, const StageNest *st, const Node **value) {
+    Func *f = st->fn->func;
+    const Node *new = ir_bool(b->ir, true);
+    for (int i = 0; i < st->blend.n; i++) new = ir_make2(b->ir, OP_LAND, new, st->blend.at[i]);
+    for (int i = 0; st->blend.n && i < f->n; i++) {
+        const Node *old = ir_access(b->ir, f, f->type[i], i, f->rank, st->coord);
+        value[i] = ir_make3(b->ir, OP_SELECT, ir_make1(b->ir, OP_LIKELY, new), value[i], old);
+    }
+}
+
+/* Is anything computed in s, or in a loop of the stage inside of it? */
+static bool holds_items(const Scope *s) {
+    for (; s; s = s->inner)
+        if (s->item.n) return true;
+    return false;
+}
+
+/* A producer in there stores into memory of its own, of which nothing is known: all of it is masked or none. */
+static Stmt *guarded(Build *b, const Scope *at, const Guard *g, Stmt *s) {
+    s = st_if(b->arena, g->cond, s, NULL);
+    s->u.cond.likely = g->likely;
+    s->u.cond.mask = holds_items(at) ? MASK_NONE : g->mask;
+    return s;
+}
+
 static Stmt *emit_leaf(Build *b, const StageNest *st) {
     Func *f = st->fn->func;
     if (alg_is_whole(f)) return low_whole_call(b, st);
@@ -32,6 +58,7 @@ static Stmt *emit_leaf(Build *b, const StageNest *st) {
         stores |= value[i] != same;
     }
     if (!stores) return NULL;
+    blend(b, st, value);
     Stmt *s = st_store(b->arena, f, f->rank, st->coord, f->n, value);
     const Node *cond = ir_bool(b->ir, true);
     for (int i = 0; i < st->n_where; i++) cond = ir_make2(b->ir, OP_LAND, cond, st->where[i]);
@@ -86,10 +113,7 @@ static Stmt *emit_scope(Build *b, Scope *s) {
     }
     if (!body) return NULL;
     for (int i = s->box.n - 1; i >= 0; i--) body = st_let(a, s->box.at[i].sym, s->box.at[i].value, body);
-    for (int i = s->guard.n - 1; i >= 0; i--) {
-        body = st_if(a, s->guard.at[i], body, NULL);
-        body->u.cond.likely = true;
-    }
+    for (int i = s->guard.n - 1; i >= 0; i--) body = guarded(b, s, &s->guard.at[i], body);
     for (int i = s->let.n - 1; i >= 0; i--) body = st_let(a, s->let.at[i].sym, s->let.at[i].value, body);
     if (!s->var) return body;
     Stmt *loop = st_for(a, s->var, s->kind, s->min, s->extent, body);

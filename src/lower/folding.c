@@ -65,7 +65,8 @@ static const char *obstacle(Build *b, const FuncNest *fn, int d) {
     if (fn->sched->ring) return "each iteration has a part of a ring buffer";
     if (low_whole_reads(b, fn)) return "an extern stage reads it";
     if (fn->computed[d].hi != fn->box[d].hi) return "a tail rounds its loop up";
-    if (fn->sched->bound[d].has) return "its bound is computed whole";
+    if (fn->sched->bound[d].extent) return "its bound is computed whole";
+    if (fn->sched->align[d].modulus) return "it is aligned";
     if (!asked && d == fn->sched->storage.order[0] && in_vectors(b, fn)) return "vectors run along it";
     return NULL;
 }

@@ -166,25 +166,6 @@ static void check_output(Build *b, const FuncNest *fn, const Interval *need) {
     }
 }
 
-static void apply_bounds(Build *b, FuncNest *fn, const Facts *f) {
-    for (int d = 0; d < fn->func->rank; d++) {
-        if (!fn->sched->bound[d].has) continue;
-        const Node *min = fn->sched->bound[d].min;
-        const Node *last = ir_sub(b->ir, ir_add(b->ir, min, fn->sched->bound[d].extent), ir_idx(b->ir, 1));
-        Interval need = fn->box[d];
-        const Node *cond = ir_make2(b->ir, OP_LAND, ir_make2(b->ir, OP_LE, min, need.lo),
-                                    ir_make2(b->ir, OP_LE, need.hi, last));
-        cond = sim_simplify(b->ir, f, cond);
-        fn->box[d] = (Interval){ min, last };
-        ir_is_int(fn->sched->bound[d].extent, &fn->most[d]);
-        if (ir_is(cond, 1)) continue;
-        const Node *arg[4] = { need.lo, need.hi, min, last };
-        Stmt *check = low_check(b, cond, ERR_BOUND_BOX, fn->func->name, low_number(b, d), 4, arg);
-        check->line = fn->sched->bound[d].line;
-        VEC_PUSH(b->arena, &fn->stage.at[0]->check, check);
-    }
-}
-
 static void count_node(void *user, const Node *e) {
     *(int *)user += e->op == OP_QUERY ? 10 : 1; /* a call: asked once */
 }
@@ -200,17 +181,20 @@ static bool varies(Build *b, const Node *e) {
     return user[1] != NULL;
 }
 
-/* An end of a box that is more than a few operations gets a name, so that chains of boxes stay short. */
-static const Node *name_end(Build *b, FuncNest *fn, int d, const Node *e, const char *end, const Node *full) {
-    int count = 0;
-    ir_visit(b->arena, e, count_node, &count);
-    if (count <= 9 && !full) return e;
+const Node *low_name(Build *b, FuncNest *fn, int d, const Node *e, const char *end, const Node *full) {
     const char *name = arena_printf(b->arena, "%s.%s.%s", fn->func->name, fn->func->arg[d]->name, end);
     const Sym *sym = low_sym(b, fn->func, SYM_LET, name);
     if (varies(b, e)) pm_put(&b->varying, sym, (void *)(uintptr_t)1);
     BoxLet let = { sym, e, full };
     VEC_PUSH(b->arena, &fn->compute->box, let);
     return ir_var(b->ir, sym);
+}
+
+/* An end of a box that is more than a few operations gets a name, so that chains of boxes stay short. */
+static const Node *name_end(Build *b, FuncNest *fn, int d, const Node *e, const char *end, const Node *full) {
+    int count = 0;
+    ir_visit(b->arena, e, count_node, &count);
+    return count <= 9 && !full ? e : low_name(b, fn, d, e, end, full);
 }
 
 static Scope *vector_around(Scope *s) {
@@ -314,7 +298,7 @@ static void find_box(Build *b, FuncNest *fn) {
         vector = vector_around(fn->compute);
     }
     if (fn->store == fn->compute || fn->sched->ring || !low_slide(b, fn)) find_most(b, fn, facts);
-    apply_bounds(b, fn, facts);
+    low_shape_box(b, fn, facts);
     name_box(b, fn, facts);
     if (alg_is_whole(f)) written_box(b, fn);
 }

@@ -148,6 +148,9 @@ static void effect(Run *r, Code *c, int i) {
 static uint8_t state_of(const Code *c, const Step *s) {
     const int *k = s->kid;
     if (s->e->op == OP_SELECT) return c->state[k[0]] | c->state[c->slot[k[0]].i ? k[1] : k[2]];
+    if (s->e->op == OP_LAND || s->e->op == OP_LOR) /* selects of bools become these: one side may decide alone */
+        for (int i = 0; i < 2; i++)
+            if (c->state[k[i]] == DEFINED && !c->slot[k[i]].i == (s->e->op == OP_LAND)) return DEFINED;
     uint8_t state = DEFINED;
     for (int i = 0; i < s->e->n; i++) state |= c->state[k[i]];
     return state;

@@ -52,6 +52,11 @@ typedef struct Storage {
 typedef struct Stmt Stmt;
 typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK, ST_CALL } StmtKind;
 
+/* An if whose condition differs between lanes needs a mask for what its lanes store and load.  MASK_NONE asks
+ * whether any lane runs, and masks both; the others do not ask.  MASK_LOADS and MASK_STORES mask the one alone:
+ * lowering saw to it that the other may run in every lane. */
+typedef enum { MASK_NONE, MASK_ALL, MASK_LOADS, MASK_STORES } MaskKind;
+
 struct Stmt {
     StmtKind kind;
     const PlanLine *line; /* the directive that made it, NULL: none */
@@ -60,7 +65,7 @@ struct Stmt {
         /* var runs over [min, min + extent); nothing happens where extent <= 0. */
         struct { const Sym *var; LoopKind kind; const Node *min, *extent; Stmt *body; const Dim *dim; } loop;
         struct { const Sym *var; const Node *value; Stmt *body; } let;
-        struct { const Node *cond; Stmt *yes, *no; bool likely; } cond; /* no may be NULL */
+        struct { const Node *cond; Stmt *yes, *no; bool likely; MaskKind mask; } cond; /* no may be NULL */
         /* All values are computed before any is stored.  After flatten rank is 1. */
         struct { Func *func; Storage *storage; int rank, n; const Node *coord[MAX_RANK]; const Node *value[MAX_TUPLE]; } store;
         struct { Storage *storage; Stmt *body; } alloc;

@@ -25,7 +25,7 @@ static void pass_unroll(Program *p, const LowerOptions *o) {
 
 static void pass_partition(Program *p, const LowerOptions *o) {
     (void)o;
-    p->body = low_partition(p->arena, p->ir, p->body);
+    p->body = low_partition(p->arena, p->ir, p->schedule, p->body);
 }
 
 static const struct {

@@ -6,10 +6,15 @@
  * pieces, and forwards to find the pieces' extents:
  *
  *     split(x, xo, xi, 8)      x = x.min + xo * 8 + xi        extent(xo) = (extent(x) + 7) / 8
- *     guard                    if (xo * 8 + xi < extent(x))
+ *     guard, predicate         if (xo * 8 + xi < extent(x)), with a branch or by a mask
  *     shift                    x = x.min + min(xo * 8, extent(x) - 8) + xi
  *     round                    the box covers extent(xo) * 8 points
- *     fuse(a, b, ab)           a = ab % extent(a), b = ab / extent(a) */
+ *     shift_blend, round_blend    the same, and where that is an earlier point, or past the end, f = f
+ *     fuse(a, b, ab)           a = ab % extent(a), b = ab / extent(a)
+ *     rename(x, t)             x = t
+ *
+ * A tail may let loads run over more points than stores, or the other way round, so each name has an extent for
+ * either: what producers and inputs must hold, and what the memory of the Func must. */
 #include "lower/nest.h"
 
 #include <string.h>
@@ -17,7 +22,9 @@
 typedef struct {
     const char *name;
     const Node *extent;  /* asked for */
-    const Node *covered; /* run over: larger below a rounded tail */
+    const Node *covered; /* loads run over: larger below a rounded tail */
+    const Node *stored;  /* stores run over */
+    const Split *past;   /* whose tail makes one of them larger, NULL: none */
     const Node *rel;     /* index from 0 */
     const Scope *outermost;
     Scope *avail;        /* innermost loop that rel is made of */
@@ -54,13 +61,6 @@ static const Node *ceil_div(const Nesting *n, const Node *e, int64_t by) {
     return simple(n, ir_make2(I(n), OP_DIV, ir_add(I(n), e, ir_idx(I(n), by - 1)), ir_idx(I(n), by)));
 }
 
-static bool is_multiple(const Nesting *n, const Node *e, int64_t of) {
-    int64_t v;
-    if (ir_is_int(e, &v)) return v % of == 0;
-    Congruence c = sim_congruence(I(n), n->facts, e);
-    return c.modulus % of == 0 && c.remainder % of == 0;
-}
-
 const Sym *low_sym(Build *b, const Func *f, SymKind kind, const char *name) {
     const char *full = name;
     for (int i = 1; sm_get(&b->names, full); i++) full = arena_printf(b->arena, "%s$%d", name, i);
@@ -76,66 +76,6 @@ const Sym *low_sym(Build *b, const Func *f, SymKind kind, const char *name) {
 static const char *loop_name(const Nesting *n, const char *name) {
     const StageNest *st = n->st;
     return arena_printf(n->b->arena, "%s.%s", sch_stage_name(n->b->arena, st->fn->func, st->index), name);
-}
-
-/* ---- tails ---- */
-
-static void note_effect(void *user, const Node *e) {
-    if (e->op == OP_UNDEF || e->op == OP_PRINT || e->op == OP_REQUIRE) *(bool *)user = true;
-}
-
-/* The parallel loop among those made of the outer loop of split `s`, or NULL: its iterations share the
- * overlap that a shifted tail computes twice. */
-static const Dim *racing(const Nesting *n, int s) {
-    const StageSched *sched = n->st->sched;
-    const char *at[64] = { sched->split.at[s].outer };
-    int count = 1;
-    for (int i = s + 1; i < sched->split.n; i++) {
-        const Split *p = &sched->split.at[i];
-        for (int j = 0; j < count; j++) {
-            bool parts = p->kind == SPLIT_SPLIT && !strcmp(at[j], p->old);
-            bool joins = p->kind == SPLIT_FUSE && (!strcmp(at[j], p->outer) || !strcmp(at[j], p->inner));
-            if (parts && count < 64) at[count++] = p->inner;
-            if (parts) at[j] = p->outer;
-            if (joins) at[j] = p->old;
-            if (parts || joins) break;
-        }
-    }
-    for (int i = 0; i < sched->dim.n; i++)
-        for (int j = 0; j < count; j++)
-            if (sched->dim.at[i].kind == LOOP_PARALLEL && !strcmp(sched->dim.at[i].name, at[j])) return &sched->dim.at[i];
-    return NULL;
-}
-
-static void check_short(Nesting *n, const Split *s, const Node *extent) {
-    Interner *ir = I(n);
-    const Node *factor = ir_idx(ir, s->factor), *zero = ir_idx(ir, 0);
-    const Node *fits = ir_make2(ir, OP_LE, factor, extent);
-    const Node *cond = simple(n, ir_make2(ir, OP_LOR, fits, ir_make2(ir, OP_LE, extent, zero)));
-    if (ir_is(cond, 1)) return;
-    const Node *arg[2] = { extent, factor };
-    Stmt *check = low_check(n->b, cond, ERR_TAIL_SHORT, n->st->fn->func->name, s->old, 2, arg);
-    check->line = s->line;
-    VEC_PUSH(n->b->arena, &n->st->check, check);
-}
-
-/* TAIL_AUTO decides here, where extents are known; and the tail vanishes where the factor divides. */
-static mlc_tail choose_tail(Nesting *n, int i, const Node *extent) {
-    const Split *s = &n->st->sched->split.at[i];
-    if (is_multiple(n, extent, s->factor)) return MLC_TAIL_COUNT;
-    const Dim *race = racing(n, i);
-    if (s->tail == MLC_TAIL_SHIFT) {
-        Place place = sch_place(n->b->arena, s->line);
-        if (race) fault_raise(n->b->fault, ERR_TAIL_RACE, &place, s->old, race->name);
-        check_short(n, s, extent);
-    }
-    bool effect = false;
-    for (int e = 0; e < n->st->fn->func->n; e++) ir_visit(n->b->arena, n->st->value[e], note_effect, &effect);
-    /* require and print are for needed points, so padding of intermediates is skipped. */
-    if (s->tail == MLC_TAIL_ROUND && effect && !pm_has(&n->b->external, n->st->fn->func)) return MLC_TAIL_GUARD;
-    if (s->tail != MLC_TAIL_AUTO) return s->tail;
-    bool fits = sim_prove(I(n), n->facts, ir_make2(I(n), OP_LE, ir_idx(I(n), s->factor), extent));
-    return fits && !s->exact && !race && !effect ? MLC_TAIL_SHIFT : MLC_TAIL_GUARD;
 }
 
 /* ---- extents, forwards ---- */
@@ -164,6 +104,15 @@ static void find_extents(Nesting *n) {
     n->before = arena_alloc(n->b->arena, sizeof *n->before * (size_t)(sched->split.n + 1));
     for (int i = 0; i < sched->split.n; i++) {
         const Split *s = &sched->split.at[i];
+        n->tail[i] = MLC_TAIL_COUNT;
+        if (s->kind == SPLIT_RENAME) {
+            const Node *extent = find(n, s->old)->extent;
+            int64_t most = find(n, s->old)->most;
+            Piece *now = find(n, s->outer);
+            now->extent = n->before[i][0] = extent;
+            now->most = most;
+            continue;
+        }
         if (s->kind == SPLIT_FUSE) { /* an empty piece makes the whole empty, also where both are negative */
             n->before[i][0] = not_negative(n, find(n, s->inner)->extent);
             n->before[i][1] = not_negative(n, find(n, s->outer)->extent);
@@ -177,7 +126,7 @@ static void find_extents(Nesting *n) {
         int64_t most = find(n, s->old)->most;
         const Node *extent = find(n, s->old)->extent, *outer = ceil_div(n, extent, s->factor);
         n->before[i][0] = extent;
-        n->tail[i] = choose_tail(n, i, extent);
+        n->tail[i] = low_choose_tail(n->b, n->st, i, extent, n->facts);
         find(n, s->outer)->extent = outer;
         find(n, s->outer)->most = most > 0 ? (most - 1) / s->factor + 1 : 0;
         find(n, s->inner)->extent = ir_idx(I(n), s->factor);
@@ -196,14 +145,15 @@ static Scope *new_scope(Nesting *n, Scope *up) {
     return s;
 }
 
-/* Is the name an original dimension that no split took apart? */
-static bool is_untouched(const Nesting *n, const char *name) {
-    const StageSched *sched = n->st->sched;
-    for (int i = 0; i < sched->split.n; i++) {
+/* The original dimension whose loop this is, as it was or by another name; NULL: splits and joins made it. */
+static const char *origin(const StageSched *sched, const char *name) {
+    for (int i = sched->split.n - 1; i >= 0; i--) {
         const Split *s = &sched->split.at[i];
-        if (!strcmp(s->old, name) || !strcmp(s->outer, name) || !strcmp(s->inner, name)) return false;
+        if (s->kind == SPLIT_RENAME && !strcmp(s->outer, name)) name = s->old;
+        else if (s->kind == SPLIT_FUSE && !strcmp(s->old, name)) return NULL;
+        else if (s->kind == SPLIT_SPLIT && (!strcmp(s->outer, name) || !strcmp(s->inner, name))) return NULL;
     }
-    return true;
+    return name;
 }
 
 /* Does the guard of the split that made this outer loop fail past the loop's end? */
@@ -212,7 +162,9 @@ static bool is_guarded(const Nesting *n, const char *name) {
     for (int i = sched->split.n - 1; i >= 0; i--) {
         const Split *s = &sched->split.at[i];
         if (!strcmp(s->old, name) && s->kind == SPLIT_FUSE) return false;
-        if (s->kind == SPLIT_SPLIT && !strcmp(s->outer, name)) return n->tail[i] == MLC_TAIL_GUARD;
+        if (s->kind == SPLIT_RENAME && !strcmp(s->outer, name)) name = s->old;
+        if (s->kind == SPLIT_SPLIT && !strcmp(s->outer, name))
+            return n->tail[i] == MLC_TAIL_GUARD || n->tail[i] == MLC_TAIL_PREDICATE;
     }
     return false;
 }
@@ -242,6 +194,11 @@ static const Node *most_of(const Nesting *n, const char *name) {
     return NULL;
 }
 
+static void add_guard(Nesting *n, Scope *at, const Node *cond, bool likely, MaskKind mask) {
+    Guard g = { cond, likely, mask };
+    VEC_PUSH(n->b->arena, &at->guard, g);
+}
+
 /* The chain of loops, outermost first.  An untouched dimension's loop runs over its points themselves, but
  * for one inside a vector loop, whose bounds must not differ between lanes: it runs from 0. */
 static void make_scopes(Nesting *n) {
@@ -261,11 +218,12 @@ static void make_scopes(Nesting *n) {
         /* A vector or unrolled loop of bounded length has the bound as its length, and a guard: its own,
          * unless a split's guard stops it anyway. */
         bool fixed = (d->kind == LOOP_VECTOR || d->kind == LOOP_UNROLL) && !ir_is_const(s->extent) && p->most > 0;
-        bool absolute = is_untouched(n, d->name) && !s->in_vector && !fixed;
-        s->min = absolute ? start_of(n, d->name) : ir_idx(I(n), 0);
-        if (is_untouched(n, d->name)) s->most = most_of(n, d->name);
+        const char *whole = origin(sched, d->name);
+        bool absolute = whole && !s->in_vector && !fixed;
+        s->min = absolute ? start_of(n, whole) : ir_idx(I(n), 0);
+        if (whole) s->most = most_of(n, whole);
         p->outermost = p->avail = s;
-        p->covered = p->extent;
+        p->covered = p->stored = p->extent;
         bool once = ir_is(s->extent, 1);
         if (!once) s->var = low_sym(n->b, st->fn->func, SYM_LOOP, loop_name(n, d->name));
         if (d->kind == LOOP_VECTOR && !once) {
@@ -275,7 +233,7 @@ static void make_scopes(Nesting *n) {
         p->rel = once ? ir_idx(I(n), 0) : ir_var(I(n), s->var);
         p->is_point = !once && absolute; /* the loop's variable is the point itself */
         if (!fixed) continue;
-        if (!is_guarded(n, d->name)) VEC_PUSH(n->b->arena, &s->guard, ir_make2(I(n), OP_LT, p->rel, s->extent));
+        if (!is_guarded(n, d->name)) add_guard(n, s, ir_make2(I(n), OP_LT, p->rel, s->extent), true, MASK_NONE);
         s->extent = ir_idx(I(n), p->most);
         p->clips = true;
     }
@@ -308,61 +266,87 @@ static NestLet *bind(Nesting *n, Scope *at, const char *name, const Node *value,
     return &at->let.at[at->let.n - 1];
 }
 
-static void check_nested_round(Nesting *n, const Split *s, const Piece *inner) {
-    int64_t covered;
-    if (ir_is_int(inner->covered, &covered) && covered <= s->factor) return;
-    const StageSched *sched = n->st->sched;
-    const PlanLine *line = s->line;
-    for (int i = 0; i < sched->split.n; i++) /* the later split of the piece is to blame */
-        if (n->tail[i] == MLC_TAIL_ROUND && !strcmp(sched->split.at[i].old, s->inner)) line = sched->split.at[i].line;
-    Place place = sch_place(n->b->arena, line);
-    fault_raise(n->b->fault, ERR_TAIL_NESTED, &place, s->inner, (long long)s->factor);
+/* How many whole rows of `size` the points of a join reach into. */
+static const Node *rows_of(const Nesting *n, const Node *points, const Piece *fused, const Node *rows, const Node *size) {
+    if (points == fused->extent) return rows;
+    return ir_make2(I(n), OP_DIV, ir_sub(I(n), ir_add(I(n), points, size), ir_idx(I(n), 1)), size);
 }
 
 /* Pieces of a join: its relative index divided.  Each gets a name, so that it is computed once. */
-static void value_of_fuse(Nesting *n, const Split *s) {
-    Piece fused = *find(n, s->old);
-    Piece *inner = find(n, s->inner), *outer = find(n, s->outer);
-    const Node *size = inner->extent;
-    inner->rel = simple(n, ir_make2(I(n), OP_MOD, fused.rel, size));
-    inner->covered = size;
-    *find(n, s->inner) = *inner;
-    outer = find(n, s->outer);
-    outer->rel = ir_make2(I(n), OP_DIV, fused.rel, size);
-    outer->covered = outer->extent;
-    if (fused.covered != fused.extent)
-        outer->covered = ir_make2(I(n), OP_DIV, ir_sub(I(n), ir_add(I(n), fused.covered, size), ir_idx(I(n), 1)), size);
-    const Node *last = ir_sub(I(n), size, ir_idx(I(n), 1)), *zero = ir_idx(I(n), 0);
-    const Node *outer_last = ir_sub(I(n), outer->covered, ir_idx(I(n), 1));
+static void value_of_fuse(Nesting *n, const Split *s, const Node *const *extent) {
+    Piece fused = *find(n, s->old); /* whose name one of its pieces may have */
+    const Node *size = extent[0], *one = ir_idx(I(n), 1), *zero = ir_idx(I(n), 0);
     Scope *at = fused.avail;
-    const Scope *top = fused.outermost;
-    NestLet *let = bind(n, at, loop_name(n, s->inner), inner->rel, (Interval){ zero, last }, top, false);
-    const Sym *a = let->sym;
+    Piece inner = { .name = s->inner, .extent = size, .covered = size, .stored = size, .outermost = fused.outermost, .avail = at };
+    Piece outer = { .name = s->outer, .extent = extent[1], .outermost = fused.outermost, .avail = at, .clips = fused.clips,
+                    .past = fused.past };
+    outer.covered = rows_of(n, fused.covered, &fused, extent[1], size);
+    outer.stored = rows_of(n, fused.stored, &fused, extent[1], size);
+    Interval columns = { zero, ir_sub(I(n), size, one) }, rows = { zero, ir_sub(I(n), outer.covered, one) };
+    const Node *rest = simple(n, ir_make2(I(n), OP_MOD, fused.rel, size)), *quotient = ir_make2(I(n), OP_DIV, fused.rel, size);
+    NestLet *let = bind(n, at, loop_name(n, s->inner), rest, columns, fused.outermost, false);
     let->coarse = !ir_is_const(size);
-    let = bind(n, at, loop_name(n, s->outer), outer->rel, (Interval){ zero, outer_last }, top, false);
-    const Sym *c = let->sym;
+    inner.rel = ir_var(I(n), let->sym);
+    let = bind(n, at, loop_name(n, s->outer), quotient, rows, fused.outermost, false);
     let->coarse = !ir_is_const(size);
-    inner = find(n, s->inner);
-    inner->rel = ir_var(I(n), a);
-    inner->outermost = fused.outermost;
-    inner->avail = at;
-    inner->clips = false;
-    outer = find(n, s->outer);
-    outer->rel = ir_var(I(n), c);
-    outer->outermost = fused.outermost;
-    outer->avail = at;
-    outer->clips = fused.clips;
+    outer.rel = ir_var(I(n), let->sym);
+    *find(n, s->inner) = inner;
+    *find(n, s->outer) = outer;
+}
+
+/* The loop over a vector's lanes is the inner one, and each of its iterations has a lane that runs: then what all
+ * lanes share may be loaded without asking. */
+static bool has_lane(const Piece *outer, const Piece *inner) {
+    bool vector = inner->avail->dim->kind == LOOP_VECTOR && inner->outermost == inner->avail;
+    return vector && outer->covered == outer->extent && !outer->clips;
+}
+
+static void find_undef(void *user, const Node *e) {
+    *(bool *)user |= e->op == OP_UNDEF;
+}
+
+/* Its own memory is among what it loads: an update's, and that of undef, which keeps what is there. */
+static bool reads_itself(const Build *b, const StageNest *st) {
+    bool found = false;
+    for (int i = 0; i < st->read.n; i++) found |= st->read.at[i].func == st->fn->func;
+    for (int i = 0; i < st->fn->func->n; i++) ir_visit(b->arena, st->value[i], find_undef, &found);
+    return found;
+}
+
+/* What the tail does to points of the last tile that are not wanted, or not again. */
+static void restrict_tile(Nesting *n, const Split *s, mlc_tail tail, Piece *p, const Node *tile) {
+    StageNest *st = n->st;
+    Piece outer = *find(n, s->outer), inner = *find(n, s->inner);
+    const Node *inside = ir_make2(I(n), OP_LT, p->rel, p->extent);
+    bool lane = has_lane(&outer, &inner);
+    switch (tail) {
+    case MLC_TAIL_GUARD: add_guard(n, p->avail, inside, true, MASK_NONE); break;
+    case MLC_TAIL_PREDICATE: add_guard(n, p->avail, inside, false, lane ? MASK_ALL : MASK_NONE); break;
+    case MLC_TAIL_PREDICATE_LOADS: add_guard(n, p->avail, inside, true, lane ? MASK_LOADS : MASK_NONE); break;
+    case MLC_TAIL_PREDICATE_STORES: add_guard(n, p->avail, inside, true, MASK_STORES); break;
+    case MLC_TAIL_SHIFT_BLEND:
+        VEC_PUSH(n->b->arena, &st->blend, ir_make2(I(n), OP_LE, tile, p->rel));
+        /* Tiles past the last one would lie on it, and in lanes beside it put back what was there before. */
+        if (outer.covered != outer.extent || outer.stored != outer.extent)
+            add_guard(n, outer.avail, ir_make2(I(n), OP_LT, outer.rel, outer.extent), true, MASK_NONE);
+        break;
+    case MLC_TAIL_ROUND_BLEND: VEC_PUSH(n->b->arena, &st->blend, inside); break;
+    default: return;
+    }
+    p->clips |= tail == MLC_TAIL_GUARD || tail == MLC_TAIL_PREDICATE || tail == MLC_TAIL_PREDICATE_LOADS;
 }
 
 static void value_of_split(Nesting *n, const Split *s, mlc_tail tail, const Node *extent) {
     Piece outer = *find(n, s->outer), inner = *find(n, s->inner);
-    check_nested_round(n, s, &inner);
-    const Node *factor = ir_idx(I(n), s->factor), *start = ir_mul(I(n), outer.rel, factor);
-    Piece p = { .name = s->old, .extent = extent, .covered = extent };
+    const TailTraits *t = &sch_tail_traits[tail];
+    low_check_nested(n->b, n->st->sched, n->tail, s, inner.covered);
+    low_check_nested(n->b, n->st->sched, n->tail, s, inner.stored);
+    const Node *factor = ir_idx(I(n), s->factor), *tile = ir_mul(I(n), outer.rel, factor), *start = tile;
+    Piece p = { .name = s->old, .extent = extent, .covered = extent, .stored = extent, .past = outer.past };
     p.outermost = outer_of(outer.outermost, inner.outermost);
     p.avail = inner_of(outer.avail, inner.avail);
     p.clips = outer.clips;
-    if (tail == MLC_TAIL_SHIFT) {
+    if (t->again) {
         const Node *last = ir_sub(I(n), extent, factor);
         start = ir_min(I(n), ir_make1(I(n), OP_LIKELY, start), last);
         const Node *zero = ir_idx(I(n), 0);
@@ -371,12 +355,13 @@ static void value_of_split(Nesting *n, const Split *s, mlc_tail tail, const Node
         start = ir_var(I(n), base);
     }
     p.rel = ir_add(I(n), start, inner.rel);
-    if (tail == MLC_TAIL_GUARD) {
-        VEC_PUSH(n->b->arena, &p.avail->guard, ir_make2(I(n), OP_LT, p.rel, extent));
-        p.clips = true;
-    }
-    bool open = tail == MLC_TAIL_ROUND || (tail == MLC_TAIL_COUNT && outer.covered != outer.extent);
-    if (open) p.covered = simple(n, ir_mul(I(n), outer.covered, factor)); /* nothing stops what is rounded up */
+    restrict_tile(n, s, tail, &p, tile);
+    /* Nothing stops what is rounded up, here or where the outer loop was made. */
+    bool none = tail == MLC_TAIL_COUNT;
+    if (t->loads_past || (none && outer.covered != outer.extent)) p.covered = simple(n, ir_mul(I(n), outer.covered, factor));
+    if (t->stores_past || (none && outer.stored != outer.extent)) p.stored = simple(n, ir_mul(I(n), outer.stored, factor));
+    if (t->loads_past && reads_itself(n->b, n->st)) p.stored = p.covered;
+    if (t->loads_past || t->stores_past) p.past = s;
     *find(n, s->old) = p;
 }
 
@@ -384,10 +369,13 @@ static void find_values(Nesting *n) {
     const StageSched *sched = n->st->sched;
     for (int i = sched->split.n - 1; i >= 0; i--) {
         const Split *s = &sched->split.at[i];
-        if (s->kind == SPLIT_FUSE) {
-            find(n, s->inner)->extent = n->before[i][0];
-            find(n, s->outer)->extent = n->before[i][1];
-            value_of_fuse(n, s);
+        if (s->kind == SPLIT_RENAME) {
+            Piece p = *find(n, s->outer);
+            p.name = s->old;
+            p.extent = n->before[i][0];
+            *find(n, s->old) = p;
+        } else if (s->kind == SPLIT_FUSE) {
+            value_of_fuse(n, s, n->before[i]);
         } else {
             value_of_split(n, s, n->tail[i], n->before[i][0]);
         }
@@ -396,37 +384,21 @@ static void find_values(Nesting *n) {
 
 /* ---- the point of each original dimension ---- */
 
-static const Node *point(Nesting *n, const char *name, Interval *covered) {
+static Interval points_from(const Nesting *n, const Node *start, const Node *extent) {
+    return (Interval){ start, simple(n, ir_sub(I(n), ir_add(I(n), start, extent), ir_idx(I(n), 1))) };
+}
+
+static const Node *point(Nesting *n, const char *name, Interval *stored) {
     Piece p = *find(n, name);
     const Node *start = start_of(n, name), *one = ir_idx(I(n), 1);
-    const Node *last = ir_sub(I(n), ir_add(I(n), start, p.covered), one);
-    covered->lo = start;
-    covered->hi = simple(n, last);
+    *stored = points_from(n, start, p.stored);
     if (p.is_point) return p.rel;
     const Node *value = ir_add(I(n), start, p.rel);
     if (ir_is_const(value)) return value;
-    NestLet *let = bind(n, p.avail, loop_name(n, name), value, *covered, p.outermost, p.clips);
+    NestLet *let = bind(n, p.avail, loop_name(n, name), value, points_from(n, start, p.covered), p.outermost, p.clips);
     const Node *most = p.covered == p.extent ? most_of(n, name) : NULL;
     if (most) let->loose = (Interval){ start, ir_sub(I(n), ir_add(I(n), start, most), one) };
     return ir_var(I(n), let->sym);
-}
-
-static void check_rounded(Nesting *n, const char *name) {
-    const StageNest *st = n->st;
-    const Piece *p = find(n, name);
-    if (p->covered == p->extent) return;
-    int64_t factor = 1;
-    const PlanLine *line = NULL;
-    for (int i = 0; i < st->sched->split.n; i++)
-        if (n->tail[i] == MLC_TAIL_ROUND) {
-            factor = st->sched->split.at[i].factor;
-            line = st->sched->split.at[i].line;
-        }
-    const Node *cond = ir_make2(I(n), OP_EQ, p->covered, p->extent);
-    const Node *arg[2] = { p->extent, ir_idx(I(n), factor) };
-    Stmt *check = low_check(n->b, cond, ERR_TAIL_MULTIPLE, st->fn->func->name, name, 2, arg);
-    check->line = line;
-    VEC_PUSH(n->b->arena, &n->b->check, check);
 }
 
 static void substitute_points(Nesting *n, PtrMap *map) {
@@ -451,7 +423,9 @@ static void find_points(Nesting *n) {
         if (c->op != OP_VAR || c->u.sym->kind != SYM_VAR) continue;
         const Node *p = point(n, c->u.sym->name, &st->covered[d]);
         pm_put(&map, c->u.sym, (void *)(uintptr_t)p);
-        if (st->fn->storage) check_rounded(n, c->u.sym->name);
+        const Piece *piece = find(n, c->u.sym->name);
+        if (st->fn->storage && piece->stored != piece->extent)
+            low_check_rounded(n->b, st->fn->func, c->u.sym->name, piece->past, piece->stored, piece->extent);
     }
     for (int i = 0; def->rdom && i < def->rdom->n; i++) {
         Interval ignored;

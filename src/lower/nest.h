@@ -38,6 +38,13 @@ typedef struct {
     bool stored, computed; /* here */
 } Item;
 
+/* What stands inside of it runs where cond holds; see MaskKind. */
+typedef struct {
+    const Node *cond;
+    bool likely;
+    MaskKind mask;
+} Guard;
+
 struct Scope {
     Scope *up;            /* NULL: root */
     StageNest *stage;     /* whose loop, or whose top; NULL: root */
@@ -49,7 +56,7 @@ struct Scope {
     int depth;
     bool in_vector;       /* inside or at a vector loop */
     VEC(NestLet) let;
-    VEC(const Node *) guard;
+    VEC(Guard) guard;
     VEC(BoxLet) box;      /* boxes of what is computed here: consumers first */
     VEC(Stmt *) check;    /* of what is computed here, before any of it (root: Build.check) */
     VEC(Item) item;       /* consumers first; each encloses the ones before it */
@@ -71,7 +78,8 @@ struct StageNest {
     int n_where;
     const Node *coord[MAX_RANK], *value[MAX_TUPLE], **where; /* inlined; over loop variables once built */
     VEC(Read) read;
-    Interval covered[MAX_RANK]; /* what its loops run over, rounded tails included */
+    VEC(const Node *) blend; /* where one of them fails, what is stored is what was there */
+    Interval covered[MAX_RANK]; /* what its loops store, rounded tails included */
     const Node *runs;     /* over sizes and the boxes of root: false only where no point of it is computed */
     VEC(Stmt *) check;
 };
@@ -139,6 +147,18 @@ void low_cover_updates(Build *b, FuncNest *fn, const Facts *f);
 /* The range of a node over the given facts, which must be bounded. */
 const Node *low_length(Build *b, const Facts *f, Interval i); /* hi - lo + 1 */
 
+/* tails.c */
+/* The tail of split i, whose loop has this extent; MLC_TAIL_COUNT: it needs none.  Adds what it asks of sizes. */
+mlc_tail low_choose_tail(Build *b, StageNest *st, int i, const Node *extent, const Facts *f);
+/* The inner loop of s may not run over more than the factor; tail: of each split. */
+void low_check_nested(Build *b, const StageSched *sched, const mlc_tail *tail, const Split *s, const Node *covered);
+/* The caller's buffer has no room past the extent, which the tail of s rounds up to `stored`. */
+void low_check_rounded(Build *b, const Func *f, const char *dimension, const Split *s, const Node *stored, const Node *extent);
+
+/* box.c: what bound, bound_extent, align_bounds and align_extent make of the box that is needed. */
+void low_shape_box(Build *b, FuncNest *fn, const Facts *f);
+bool low_is_shaped(const FuncNest *fn, int d);
+
 /* nest.c: the loops of one stage over fn->box. */
 void low_build_stage(Build *b, StageNest *st);
 const Sym *low_sym(Build *b, const Func *f, SymKind kind, const char *name);
@@ -146,6 +166,8 @@ const Sym *low_sym(Build *b, const Func *f, SymKind kind, const char *name);
 /* inject.c: where a Func is computed and stored, and putting it there. */
 void low_inject(Build *b, FuncSched *fs);
 bool low_encloses(const Scope *outer, const Scope *inner);
+/* Something about dimension d by a name that is bound where fn is computed; full: see BoxLet. */
+const Node *low_name(Build *b, FuncNest *fn, int d, const Node *e, const char *end, const Node *full);
 
 /* whole.c: extern stages. */
 void low_whole_ask(Build *b, FuncNest *fn, Interval *written); /* names the answer for fn->box, and checks it */

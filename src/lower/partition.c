@@ -12,7 +12,7 @@
  * decided; only there does partitioning go on inwards (but see border), so a nest of n loops holds some
  * 2 n + 1 copies of its body.  A parallel loop is not cut into three, which would wait for all threads twice: its
  * iterations choose between the two bodies.  Conditions that are asked only where whole loops hang on the answer
- * are no reason to cut. */
+ * are no reason to cut.  A plan may say of a loop that it is never cut, or always where that is possible at all. */
 #include "lower/passes.h"
 
 typedef struct {
@@ -32,6 +32,7 @@ typedef struct {
     int copies;          /* vector and unrolled loops between the loop and here */
     int vectors;         /* vector loops around */
     bool border;         /* in a border: only innermost loops are cut */
+    PtrMap cut;          /* Dim that has been cut */
 } Partition;
 
 enum { MARK_SEEN = 1, MARK_ANY = 2, MARK_CARRIES = 4, MARK_CARRIES_INNER = 8 };
@@ -171,6 +172,7 @@ static Stmt *steady_if(StmtMap *m, Stmt *s) {
     if (ir_is(left, 1)) return st_map(m, s->u.cond.yes);
     Stmt *now = st_if(p->arena, left, s->u.cond.yes, s->u.cond.no);
     now->u.cond.likely = s->u.cond.likely;
+    now->u.cond.mask = s->u.cond.mask;
     now->line = s->line;
     return st_map_kids(m, now);
 }
@@ -388,15 +390,23 @@ static Stmt *collect(Partition *p, const Stmt *loop) {
     return steady;
 }
 
+static mlc_partition_policy policy(const Stmt *loop) {
+    return loop->u.loop.dim ? loop->u.loop.dim->partition : MLC_PARTITION_AUTO;
+}
+
 /* The loop cut up, or NULL where there is nothing to gain. */
 static Stmt *partitioned(StmtMap *m, Stmt *loop) {
     Partition *p = m->user;
     const Facts *outer = p->facts;
     Cut c;
     int64_t extent;
-    if (ir_is_int(loop->u.loop.extent, &extent) && extent <= 2) return NULL;
+    bool always = policy(loop) == MLC_PARTITION_ALWAYS;
+    if (!always && ir_is_int(loop->u.loop.extent, &extent) && extent <= 2) return NULL;
     Stmt *steady = collect(p, loop), *now = NULL;
-    if (p->found && p->worth && cut(p, loop, &c)) now = assembled(m, loop, &c, steady);
+    if (p->found && (p->worth || always) && cut(p, loop, &c)) {
+        now = assembled(m, loop, &c, steady);
+        pm_put(&p->cut, loop->u.loop.dim, p);
+    }
     p->facts = outer;
     return now;
 }
@@ -406,7 +416,7 @@ static Stmt *visit(StmtMap *m, Stmt *s) {
     const Facts *outer = p->facts;
     bool loop = s->kind == ST_FOR, vector = loop && s->u.loop.kind == LOOP_VECTOR;
     /* Inside a vector loop the ends of the steady state could differ from lane to lane. */
-    bool cuts = loop && !p->vectors && (!p->border || !loop_depth(s->u.loop.body));
+    bool cuts = loop && !p->vectors && (!p->border || !loop_depth(s->u.loop.body)) && policy(s) != MLC_PARTITION_NEVER;
     if (cuts && (s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL)) {
         Stmt *cut_up = partitioned(m, s);
         if (cut_up) return cut_up;
@@ -431,11 +441,31 @@ static const Node *strip(StmtMap *m, const Node *e) {
     return marks(m->user, e) & MARK_ANY ? ir_rewrite(m->ir, e, strip_node, NULL) : e;
 }
 
-Stmt *low_partition(Arena *a, Interner *I, Stmt *s) {
+/* Every loop that is always to be cut was, somewhere. */
+static void check_always(const Partition *p, const Schedule *schedule, const StageSched *st) {
+    for (int i = 0; i < st->dim.n; i++) {
+        const Dim *d = &st->dim.at[i];
+        if (d->partition != MLC_PARTITION_ALWAYS || pm_has(&p->cut, d)) continue;
+        Place place = sch_place(p->arena, d->partitioned);
+        const char *stage = st->index ? arena_printf(p->arena, "%s.u%d", st->func->name, st->index - 1) : st->func->name;
+        fault_raise(schedule->arena->fault, ERR_PARTITION_NOTHING, &place, d->name, stage);
+    }
+}
+
+static void check_schedule(const Partition *p, const Schedule *schedule) {
+    for (int i = 0; schedule && i < schedule->order.n; i++) {
+        const FuncSched *fs = pm_get(&schedule->sched, schedule->order.at[i]);
+        for (int k = 0; fs && k < fs->stage.n; k++) check_always(p, schedule, &fs->stage.at[k]);
+    }
+}
+
+Stmt *low_partition(Arena *a, Interner *I, const Schedule *schedule, Stmt *s) {
     Partition p = { .arena = a, .ir = I };
     pm_init(&p.marked, a);
+    pm_init(&p.cut, a);
     StmtMap m = { .arena = a, .ir = I, .stmt = visit, .user = &p };
     s = st_map(&m, s);
+    check_schedule(&p, schedule);
     StmtMap clean = { .arena = a, .ir = I, .expr = strip, .user = &p };
     return st_map(&clean, s);
 }

@@ -125,7 +125,9 @@ static void print_body(StrBuf *out, const Stmt *s, int depth) {
 }
 
 static void print_if(StrBuf *out, const Stmt *s, int depth) {
+    static const char *const masks[] = { "", "masked ", "loads masked ", "stores masked " };
     sb_puts(out, s->u.cond.likely ? "if likely " : "if ");
+    sb_puts(out, masks[s->u.cond.mask]);
     ir_print(out, s->u.cond.cond);
     sb_puts(out, "\n");
     print_body(out, s->u.cond.yes, depth + 1);

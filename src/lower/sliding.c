@@ -6,7 +6,8 @@
  * A dimension slides along loop v when
  *   - it is the only dimension of the box that depends on v, and both of its ends never fall as v grows,
  *   - every update of the Func runs over the dimension by its own Var, so that its points are independent,
- *   - no split of it rounds up: from a later start that ends elsewhere, past what producers were asked for,
+ *   - no split of it rounds up, and no bound or alignment widens it: from a later start that ends elsewhere, past
+ *     what producers were asked for,
  *   - the loops inside of v that lie between memory and computation have bounds free of v, and conditions
  *     that, once they fail for v, fail for every later one: what is needed now was computed then.
  * Then every point needed at v whose coordinate is at most the last one needed at v - 1 is there already. */
@@ -76,13 +77,13 @@ static bool rounds(const StageSched *s, const char *name) {
     int n = 1;
     for (int i = 0; i < s->split.n; i++) {
         const Split *p = &s->split.at[i];
-        bool fuse = p->kind == SPLIT_FUSE;
+        bool fuse = p->kind == SPLIT_FUSE, past = sch_tail_traits[p->tail].loads_past || sch_tail_traits[p->tail].stores_past;
         for (int k = 0; k < n; k++) {
             bool below = fuse ? !strcmp(p->outer, from[k]) || !strcmp(p->inner, from[k]) : !strcmp(p->old, from[k]);
             if (!below) continue;
-            if ((!fuse && p->tail == MLC_TAIL_ROUND) || n + 2 > MOST_NAMES) return true;
+            if ((p->kind == SPLIT_SPLIT && past) || n + 2 > MOST_NAMES) return true;
             from[n++] = fuse ? p->old : p->outer;
-            if (!fuse) from[n++] = p->inner;
+            if (p->kind == SPLIT_SPLIT) from[n++] = p->inner;
             break;
         }
     }
@@ -110,7 +111,7 @@ static bool fails_for_good(Build *b, const Facts *f, const Node *cond, const Sym
 static bool repeats(Build *b, const FuncNest *fn, const Facts *f, const Scope *at, const PtrMap *map) {
     for (const Scope *s = fn->compute; s != at->up; s = s->up) {
         for (int i = 0; i < s->guard.n; i++)
-            if (!fails_for_good(b, f, ir_substitute(b->ir, s->guard.at[i], map), at->var)) return false;
+            if (!fails_for_good(b, f, ir_substitute(b->ir, s->guard.at[i].cond, map), at->var)) return false;
         if (s == at || !s->var) continue;
         const Node *min = ir_substitute(b->ir, s->min, map), *extent = ir_substitute(b->ir, s->extent, map);
         if (ir_uses(b->arena, min, at->var) || ir_uses(b->arena, extent, at->var)) return false;
@@ -161,7 +162,7 @@ bool low_slide(Build *b, FuncNest *fn) {
     for (const Scope *s = fn->compute; s != fn->store; s = s->up) {
         if (!s->var) continue;
         int d = moving_dimension(b, fn, s->var);
-        if (d < 0 || fn->slid[d] || fn->sched->bound[d].has || !is_pure_in(fn, d) || is_rounded(fn, d)) continue;
+        if (d < 0 || fn->slid[d] || low_is_shaped(fn, d) || !is_pure_in(fn, d) || is_rounded(fn, d)) continue;
         if (!rises(b, f, fn->full[d].lo, s->var) || !rises(b, f, fn->full[d].hi, s->var)) continue;
         if (!repeats(b, fn, f, s, &x.all)) continue;
         if (!any)

@@ -55,7 +55,7 @@ static void add_slot(Arena *a, Meta *m, const Func *f, int element, const FuncSc
                      .is_output = !f->is_input };
     for (int d = 0; d < f->rank; d++) {
         int64_t v;
-        if (fs && fs->bound[d].has && ir_is_int(fs->bound[d].extent, &v)) {
+        if (fs && fs->bound[d].extent && ir_is_int(fs->bound[d].extent, &v)) {
             s->has_extent[d] = true;
             s->extent[d] = v;
         }

@@ -13,6 +13,11 @@ const char *const sch_tails[MLC_TAIL_COUNT] = {
 #include "directives.def"
 };
 
+const char *const sch_policies[MLC_PARTITION_COUNT] = {
+#define POLICY(kind, name) [MLC_PARTITION_##kind] = #name,
+#include "directives.def"
+};
+
 const char *const sch_memories[MLC_MEMORY_COUNT] = {
 #define MEMORY(kind, name, doc) [MLC_MEMORY_##kind] = #name,
 #include "directives.def"
@@ -49,6 +54,14 @@ mlc_directive mlc_rfactor_of(struct mlc_rfactor_args a) {
     for (int i = 0; i < 8; i++)
         if (i < 2 || v[i].sym) d.n = i / 2 * 2 + 2;
     return d;
+}
+
+mlc_directive mlc_rename_of(mlc_var old, mlc_var now, mlc_loc loc) {
+    return (mlc_directive){ .kind = MLC_RENAME, .n = 2, .v = { old, now }, .loc = loc };
+}
+
+mlc_directive mlc_align_of(mlc_directive_kind kind, struct mlc_align_args a) {
+    return (mlc_directive){ .kind = kind, .n = 1, .v = { a.v }, .k = { a.modulus, a.remainder }, .loc = a.loc };
 }
 
 mlc_directive mlc_order_of(mlc_directive_kind kind, int n, const mlc_var *v, mlc_loc loc) {
@@ -153,6 +166,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
         else if (*shape == 'p') print_loop(out, d->v[v]), sb_puts(out, ", "), print_loop(out, d->v[v + 1]), v += 2;
         else if (*shape == 'v' || *shape == 'n') print_loop(out, d->v[v++]);
         else if (*shape == 'm') sb_puts(out, word(sch_memories, MLC_MEMORY_COUNT, (int)d->memory));
+        else if (*shape == 'y') sb_puts(out, word(sch_policies, MLC_PARTITION_COUNT, (int)d->k[k++]));
         else sb_printf(out, "%lld", (long long)d->k[k++]);
     }
     bool tail = *shape == 't' && d->tail > MLC_TAIL_AUTO && d->tail < MLC_TAIL_COUNT;

@@ -113,7 +113,7 @@ static void option(PlanText *t, mlc_directive *d, const char *directive, char ki
         return;
     }
     lex_expect(t->L, "=");
-    if (kind == 't') d->tail = (mlc_tail)word(t, "a tail: auto, guard, shift or round", sch_tails, MLC_TAIL_COUNT, ERR_PLAN_TAIL);
+    if (kind == 't') d->tail = (mlc_tail)word(t, "the name of a tail", sch_tails, MLC_TAIL_COUNT, ERR_PLAN_TAIL);
     else d->way = (mlc_way)word(t, "a way: forward or both", sch_ways, MLC_WAY_COUNT, ERR_PLAN_WAY);
 }
 
@@ -137,6 +137,8 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
         loop(t, d, "the Var that the loop becomes");
     } else if (shape == 'm') {
         d->memory = (mlc_memory)word(t, "a memory: heap, stack or register", sch_memories, MLC_MEMORY_COUNT, ERR_PLAN_MEMORY);
+    } else if (shape == 'y') {
+        d->k[(*k)++] = word(t, "a policy: auto, never or always", sch_policies, MLC_PARTITION_COUNT, ERR_PLAN_POLICY);
     } else {
         d->k[(*k)++] = lex_integer(t->L, shape == 'k' ? "a size of 1 or more" : "an integer");
         bool wrong = shape == 'k' && d->k[*k - 1] < 1;

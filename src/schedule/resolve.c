@@ -67,16 +67,6 @@ int sch_dimension(Resolve *r, const Func *f, const PlanLine *line, int k) {
     fault_raise(r->fault, ERR_NO_DIMENSION, &place, f->name, v ? v->name : "?");
 }
 
-static void apply_bound(Resolve *r, FuncSched *fs, const PlanLine *line) {
-    Place place = sch_place(r->arena, line);
-    int d = sch_dimension(r, fs->func, line, 0);
-    if (line->d.k[1] < 1) fault_raise(r->fault, ERR_BAD_FACTOR, &place, (long long)line->d.k[1]);
-    fs->bound[d].has = true;
-    fs->bound[d].min = ir_idx(r->ir, line->d.k[0]);
-    fs->bound[d].extent = ir_idx(r->ir, line->d.k[1]);
-    fs->bound[d].line = line;
-}
-
 enum { MOST_PARTS = 1 << 20 };
 
 static void apply_async(Resolve *r, FuncSched *fs, const PlanLine *line) {
@@ -112,7 +102,9 @@ static void apply_line(Resolve *r, const PlanLine *line) {
         break;
     case MLC_RING_BUFFER: apply_ring(r, fs, line); break;
     case MLC_ASYNC: apply_async(r, fs, line); break;
-    case MLC_BOUND: apply_bound(r, fs, line); break;
+    case MLC_BOUND: case MLC_BOUND_EXTENT: case MLC_ALIGN_BOUNDS: case MLC_ALIGN_EXTENT:
+        sch_bound_directive(r, fs, line);
+        break;
     case MLC_RFACTOR: sch_rfactor(r, &fs->stage.at[line->stage], line); break;
     case MLC_ESTIMATE: break; /* for tuners alone */
     case MLC_UNSCHEDULED: fs->stage.at[line->stage].touched = true; break;
@@ -125,7 +117,8 @@ static void apply_line(Resolve *r, const PlanLine *line) {
 static const PlanLine *first_loop_line(const struct mlc_plan *plan, const Func *f) {
     for (int i = 0; i < plan->line.n; i++) {
         mlc_directive_kind k = plan->line.at[i].d.kind;
-        if (plan->line.at[i].func == f && (k < MLC_COMPUTE_ROOT || k == MLC_BOUND)) return &plan->line.at[i];
+        bool boxes = k >= MLC_BOUND && k <= MLC_ALIGN_EXTENT;
+        if (plan->line.at[i].func == f && (k < MLC_COMPUTE_ROOT || boxes)) return &plan->line.at[i];
     }
     return NULL;
 }
@@ -239,6 +232,7 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
         check_level(&r, &fs->compute);
         check_level(&r, &fs->store);
         check_inputs(&r, fs);
+        sch_check_bounds(&r, fs);
         warn_updates(&r, fs);
     }
     return s;

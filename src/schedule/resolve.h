@@ -18,6 +18,16 @@ bool sch_rvar_is_pure(Arena *scratch, const Func *f, const Def *def, const Sym *
 /* rfactor.c */
 void sch_rfactor(Resolve *r, StageSched *st, const PlanLine *line);
 
+/* tails.c: may the loop `old` be split with the tail that the line asks for?  May a loop be taken apart, which a
+ * tail for innermost splits does not allow of its inner one? */
+bool sch_stems_from_rvar(const StageSched *st, const char *name);
+void sch_check_tail(Resolve *r, const StageSched *st, const PlanLine *line, const char *old, bool rvar);
+void sch_check_taken_apart(Resolve *r, const StageSched *st, const PlanLine *line, const char *loop);
+
+/* bounds.c: bound, bound_extent, align_bounds, align_extent; and do they agree? */
+void sch_bound_directive(Resolve *r, FuncSched *fs, const PlanLine *line);
+void sch_check_bounds(Resolve *r, const FuncSched *fs);
+
 /* resolve_loops.c: the loops of one stage before any directive, and a directive applied to them. */
 void sch_first_loops(Resolve *r, StageSched *st);
 void sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line);

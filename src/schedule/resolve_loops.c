@@ -60,11 +60,19 @@ static int need(Resolve *r, const StageSched *st, const PlanLine *line, int k) {
                 sch_loop_names(r->arena, st));
 }
 
-/* Its pieces would not know what of the mark is theirs. */
 void sch_need_serial(Resolve *r, const Dim *d, const PlanLine *line) {
     if (d->kind == LOOP_SERIAL) return;
     Place place = sch_place(r->arena, line);
     fault_raise(r->fault, ERR_LOOP_MARKED, &place, d->name, kind_name[d->kind]);
+}
+
+/* A loop that a split or a fuse takes apart must have neither a mark nor a policy yet: its pieces would not know
+ * what of it is theirs. */
+static void need_whole(Resolve *r, const StageSched *st, const Dim *d, const PlanLine *line) {
+    sch_need_serial(r, d, line);
+    Place place = sch_place(r->arena, line);
+    if (d->partitioned) fault_raise(r->fault, ERR_LOOP_MARKED, &place, d->name, "partitioned");
+    sch_check_taken_apart(r, st, line, d->name);
 }
 
 /* The name of a new loop, which no other loop than the replaced ones may have. */
@@ -90,48 +98,15 @@ static void remove_dim(StageSched *st, int at) {
 
 /* ---- split and fuse ---- */
 
-/* Does the loop, or a loop it was made from, stem from an RVar of the stage? */
-static bool stems_from_rvar(const StageSched *st, const char *name) {
-    const RDom *dom = st->def->rdom;
-    const char *at[64] = { name };
-    int n = 1;
-    for (int i = st->split.n - 1; i >= 0; i--) {
-        const Split *s = &st->split.at[i];
-        for (int j = 0; j < n; j++) {
-            bool piece = s->kind == SPLIT_SPLIT && (!strcmp(at[j], s->outer) || !strcmp(at[j], s->inner));
-            if (piece) at[j] = s->old;
-            if (s->kind == SPLIT_FUSE && !strcmp(at[j], s->old)) {
-                at[j] = s->outer;
-                if (n < 64) at[n++] = s->inner;
-                break;
-            }
-        }
-    }
-    for (int j = 0; j < n; j++)
-        for (int i = 0; dom && i < dom->n; i++)
-            if (!strcmp(dom->var[i]->name, at[j])) return true;
-    return false;
-}
-
-static void check_tail(Resolve *r, const StageSched *st, const PlanLine *line, const char *old, bool rvar) {
-    mlc_tail tail = line->d.tail;
-    Place place = sch_place(r->arena, line);
-    if (tail >= MLC_TAIL_COUNT) fault_raise(r->fault, ERR_BAD_TAIL, &place, (int)tail);
-    if (rvar && (tail == MLC_TAIL_SHIFT || tail == MLC_TAIL_ROUND))
-        fault_raise(r->fault, ERR_TAIL_RVAR, &place, old, tail == MLC_TAIL_SHIFT ? "again" : "past its end");
-    if (tail == MLC_TAIL_SHIFT && st->index > 0)
-        fault_raise(r->fault, ERR_TAIL_UPDATE, &place, sch_stage_name(r->arena, st->func, st->index));
-}
-
 static void split(Resolve *r, StageSched *st, const PlanLine *line, int at, const char *outer, const char *inner,
                   int64_t factor) {
     Place place = sch_place(r->arena, line);
     if (factor < 1) fault_raise(r->fault, ERR_BAD_FACTOR, &place, (long long)factor);
     if (!strcmp(outer, inner)) fault_raise(r->fault, ERR_LOOP_NAME_USED, &place, inner, "the same directive");
     Dim old = st->dim.at[at];
-    sch_need_serial(r, &old, line);
-    bool rvar = stems_from_rvar(st, old.name);
-    check_tail(r, st, line, old.name, rvar);
+    need_whole(r, st, &old, line);
+    bool rvar = sch_stems_from_rvar(st, old.name);
+    sch_check_tail(r, st, line, old.name, rvar);
     Split s = { .kind = SPLIT_SPLIT, .old = old.name, .outer = outer, .inner = inner, .factor = factor,
                 .tail = line->d.tail, .exact = rvar || st->index > 0, .line = line };
     VEC_PUSH(r->arena, &st->split, s);
@@ -155,8 +130,8 @@ static void apply_fuse(Resolve *r, StageSched *st, const PlanLine *line) {
     int in = need(r, st, line, 0), out = need(r, st, line, 1);
     Place place = sch_place(r->arena, line);
     if (in == out) fault_raise(r->fault, ERR_LOOP_TWICE, &place, st->dim.at[in].name);
-    sch_need_serial(r, &st->dim.at[in], line);
-    sch_need_serial(r, &st->dim.at[out], line);
+    need_whole(r, st, &st->dim.at[in], line);
+    need_whole(r, st, &st->dim.at[out], line);
     const char *name = new_name(r, st, line, 2, in, out), *before[MAX_RANK * 8];
     int n = impure_order(st, before);
     Dim a = st->dim.at[in], b = st->dim.at[out];
@@ -169,6 +144,22 @@ static void apply_fuse(Resolve *r, StageSched *st, const PlanLine *line) {
     remove_dim(st, in + 1);
     st->dim.at[in] = (Dim){ .name = name, .is_rvar = a.is_rvar || b.is_rvar, .is_pure = a.is_pure && b.is_pure,
                             .line = line };
+}
+
+/* ---- names and policies ---- */
+
+static void apply_rename(Resolve *r, StageSched *st, const PlanLine *line) {
+    int at = need(r, st, line, 0);
+    Split s = { .kind = SPLIT_RENAME, .old = st->dim.at[at].name, .outer = new_name(r, st, line, 1, at, at), .inner = "",
+                .line = line };
+    VEC_PUSH(r->arena, &st->split, s);
+    st->dim.at[at].name = s.outer;
+}
+
+static void apply_partition(Resolve *r, StageSched *st, const PlanLine *line) {
+    Dim *d = &st->dim.at[need(r, st, line, 0)];
+    d->partition = (mlc_partition_policy)line->d.k[0];
+    d->partitioned = line;
 }
 
 /* ---- order ---- */
@@ -273,6 +264,8 @@ void sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     case MLC_PARALLEL: apply_mark(r, st, line, LOOP_PARALLEL, "p"); break;
     case MLC_VECTORIZE: apply_mark(r, st, line, LOOP_VECTOR, "v"); break;
     case MLC_UNROLL: apply_mark(r, st, line, LOOP_UNROLL, "u"); break;
+    case MLC_RENAME: apply_rename(r, st, line); break;
+    case MLC_PARTITION: apply_partition(r, st, line); break;
     default: BUG(r->fault, "a directive that is not about loops");
     }
     st->touched = true;

@@ -94,6 +94,16 @@ static void undo_split(Factor *x, int i) {
     set(x, s->inner, ir_idx(x->I, s->factor));
 }
 
+static void undo_rename(Factor *x, int i) {
+    const Split *s = &x->st->split.at[i];
+    const Piece *old = find(x, s->old);
+    if (!old) return;
+    x->ours[i] = true;
+    x->before[i][0] = old->extent;
+    forget(x, s->old);
+    set(x, s->outer, x->before[i][0]);
+}
+
 static void find_leaves(Factor *x) {
     const StageSched *st = x->st;
     const RDom *dom = st->def->rdom;
@@ -102,6 +112,7 @@ static void find_leaves(Factor *x) {
     x->before = arena_alloc(x->r->arena, sizeof *x->before * (size_t)(st->split.n + 1));
     for (int i = 0; i < st->split.n; i++)
         if (st->split.at[i].kind == SPLIT_FUSE) undo_fuse(x, i);
+        else if (st->split.at[i].kind == SPLIT_RENAME) undo_rename(x, i);
         else undo_split(x, i);
     for (int i = 0; i < st->dim.n; i++) {
         const Piece *p = find(x, st->dim.at[i].name);
@@ -240,6 +251,13 @@ static void unfuse(Factor *x, int i) {
     find(x, s->outer)->rel = ir_make2(x->I, OP_DIV, rel, size);
 }
 
+static void name_back(Factor *x, int i) {
+    const Split *s = &x->st->split.at[i];
+    const Node *rel = find(x, s->outer)->rel;
+    set(x, s->old, x->before[i][0]);
+    find(x, s->old)->rel = rel;
+}
+
 /* What stands for each RVar (as written) in the pieces' definition; guards go to the domain. */
 static void substitutes(Factor *x, RDom *reduced, PtrMap *map) {
     const RDom *dom = x->st->def->rdom;
@@ -252,6 +270,7 @@ static void substitutes(Factor *x, RDom *reduced, PtrMap *map) {
     for (int i = x->st->split.n - 1; i >= 0; i--) {
         if (!x->ours[i]) continue;
         if (x->st->split.at[i].kind == SPLIT_FUSE) unfuse(x, i);
+        else if (x->st->split.at[i].kind == SPLIT_RENAME) name_back(x, i);
         else unsplit(x, i, reduced);
     }
     for (int k = 0; k < dom->n; k++) {

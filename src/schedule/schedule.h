@@ -32,6 +32,7 @@ typedef struct {
 extern const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT];
 #define SHAPE_OPTIONS "tdr" /* letters of a shape that stand for an option */
 extern const char *const sch_tails[MLC_TAIL_COUNT], *const sch_memories[MLC_MEMORY_COUNT], *const sch_ways[MLC_WAY_COUNT];
+extern const char *const sch_policies[MLC_PARTITION_COUNT];
 
 /* Appends the lines `stage: directive, ...; ...` from the current token up to the sign `close`, or to the
  * end of the text where it is NULL; raises at the first that is wrong. */
@@ -59,11 +60,21 @@ Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *output
 /* ---- the resolved schedule of one stage: what lowering reads ---- */
 
 typedef enum { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL } LoopKind;
-typedef enum { SPLIT_SPLIT, SPLIT_FUSE } SplitKind;
+typedef enum { SPLIT_SPLIT, SPLIT_FUSE, SPLIT_RENAME } SplitKind;
+
+/* tails.c: what becomes of the points that a tail adds to a loop. */
+typedef struct {
+    bool loads_past, stores_past; /* producers and inputs, or memory, must reach a multiple of the factor */
+    bool again;                   /* the last tile moves inwards, over points of the one before */
+    bool blends;                  /* what must not change is read and stored again */
+    bool innermost;               /* for the innermost split of a dimension alone */
+} TailTraits;
+extern const TailTraits sch_tail_traits[MLC_TAIL_COUNT + 1]; /* the last: no tail is needed */
 
 typedef struct {
     SplitKind kind;
-    const char *old, *outer, *inner; /* SPLIT: old = outer * factor + inner; FUSE: old is the fused loop */
+    const char *old, *outer, *inner; /* SPLIT: old = outer * factor + inner; FUSE: old is the fused loop; RENAME: old is
+                                      * outer from here on */
     int64_t factor;
     mlc_tail tail;        /* resolved: never MLC_TAIL_AUTO */
     bool exact;           /* RVars and updates: must not compute more points than asked */
@@ -75,6 +86,8 @@ typedef struct {
     LoopKind kind;
     bool is_rvar;         /* stems from an RVar whose order matters (impure) */
     bool is_pure;         /* iterations are provably independent */
+    mlc_partition_policy partition;
+    const PlanLine *partitioned; /* the line that says so, NULL: none */
     const PlanLine *line; /* the directive that made or marked it, NULL: the definition itself */
 } Dim;
 
@@ -117,11 +130,15 @@ typedef struct {
     int64_t ring;         /* computations that the memory holds in turn, 0: no ring_buffer */
     const PlanLine *ring_line;
     const PlanLine *async; /* computed in a task of its own, NULL: in line */
-    struct {
-        bool has;
-        const Node *min, *extent;
+    struct {              /* what is computed of a dimension: `bound` is all of it, after `align` */
+        const Node *min, *extent; /* extent NULL: no bound; min NULL: from where it is needed */
         const PlanLine *line;
     } bound[MAX_RANK];
+    struct {
+        int64_t modulus, remainder; /* modulus 0: none */
+        bool moves_min;   /* else only the extent grows */
+        const PlanLine *line;
+    } align[MAX_RANK];
     VEC(StageSched) stage;
 } FuncSched;
 

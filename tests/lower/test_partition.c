@@ -190,7 +190,7 @@ static Stmt *passed(Stmt *s) {
     Stmt *volatile now = NULL;
     Barrier b;
     if (FAULT_TRY(&fault, b)) {
-        now = simplified(low_partition(&arena, I, simplified(s)));
+        now = simplified(low_partition(&arena, I, NULL, simplified(s)));
         FAULT_END(&fault, b);
     }
     ck_assert_str_eq(fault.info.message, "");

@@ -151,8 +151,8 @@ START_TEST(text_errors) {
         { "bx: compute_at(bw, y)", "plan:1:16: there is no Func 'bw' (did you mean 'bx'?); define it before the plan" },
         { "bx.v0: parallel(y)", "plan:1:1: 'bx.v0' names no stage; write C for the pure definition, C.u0, C.u1 .. for updates" },
         { "bx.u: parallel(y)", "plan:1:1: 'bx.u' names no stage; write C for the pure definition, C.u0, C.u1 .. for updates" },
-        { "by: split(x, xo, xi, 8, .tail = grd)", "plan:1:33: there is no tail 'grd'; use auto, guard, shift or round" },
-        { "by: split(x, xo, xi, 8, .tail = gard)", "plan:1:33: there is no tail 'gard' (did you mean 'guard'?); use auto, guard, shift or round" },
+        { "by: split(x, xo, xi, 8, .tail = grd)", "plan:1:33: there is no tail 'grd'; docs/directives.md lists them" },
+        { "by: split(x, xo, xi, 8, .tail = gard)", "plan:1:33: there is no tail 'gard' (did you mean 'guard'?); docs/directives.md lists them" },
         { "by: split(x, xo, xi, 8, .tile = guard)", "plan:1:26: split has no option .tile; it takes .tail" },
         { "bx: store_in(stak)", "plan:1:14: there is no memory 'stak' (did you mean 'stack'?); use auto, heap, stack or register" },
         { "bx: store_in(4)", "plan:1:14: expected a memory: heap, stack or register, found '4'; see docs/language.md" },
@@ -216,8 +216,10 @@ START_TEST(value_errors) {
           "a.c:3: schedule by.u0: rfactor(bx, x, x, x): 3 loops and Vars are given; name 1 to 4 pairs of a loop and the Var that it becomes" },
         { { by.f, 1 }, mlc_rfactor_of((struct mlc_rfactor_args){ { "a.c", 3 }, mlc_find_func(ctx, "bx"), .loop0 = x }),
           "a.c:3: schedule by.u0: rfactor(bx, x, ?): loop 2 has no value; make its Var with mlc_var_new" },
-        { { by.f, 1 }, mlc_split_of((struct mlc_split_args){ { "a.c", 3 }, x, x, x, 8, (mlc_tail)7 }),
-          "a.c:3: schedule by.u0: split(x, x, x, 8): 7 is no tail; give one of MLC_TAIL_AUTO, GUARD, SHIFT, ROUND" },
+        { { by.f, 1 }, mlc_split_of((struct mlc_split_args){ { "a.c", 3 }, x, x, x, 8, (mlc_tail)97 }),
+          "a.c:3: schedule by.u0: split(x, x, x, 8): 97 is no tail; give one of MLC_TAIL_AUTO, MLC_TAIL_GUARD .. of mlc/schedule.h" },
+        { { by.f, 0 }, mlc_size_of(MLC_PARTITION, x, 5, (mlc_loc){ "a.c", 3 }),
+          "a.c:3: schedule by: partition(x, ?): 5 is no policy; give one of MLC_PARTITION_AUTO, NEVER, ALWAYS" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         mlc_error_clear(ctx);
