@@ -31,16 +31,26 @@ void arena_init(Arena *a, const mlc_allocator *hook, Fault *fault) {
     *a = (Arena){ .hook = hook ? *hook : mlc_allocator_libc, .fault = fault };
 }
 
+/* One of the first that were given back, if it has the room. */
+static ArenaChunk *take_spare(Arena *a, size_t need) {
+    ArenaChunk **at = &a->spare;
+    for (int i = 0; *at && i < 64; i++, at = &(*at)->below) {
+        ArenaChunk *c = *at;
+        if (c->size < need) continue;
+        *at = c->below;
+        return c;
+    }
+    return NULL;
+}
+
 void *arena_alloc(Arena *a, size_t size) {
     if (size > SIZE_MAX / 4) fault_raise(a->fault, ERR_OUT_OF_MEMORY, NULL, size);
     size_t need = (size + 15) & ~(size_t)15;
     ArenaChunk *c = a->top;
     if (!c || c->size - c->used < need) {
         size_t room = need > CHUNK ? need : CHUNK;
-        c = a->spare;
-        if (c && c->size >= need) {
-            a->spare = c->below;
-        } else {
+        c = take_spare(a, need);
+        if (!c) {
             c = a->hook.resize(a->hook.user, NULL, sizeof *c + room);
             if (!c) fault_raise(a->fault, ERR_OUT_OF_MEMORY, NULL, size);
             c->size = room;

@@ -268,9 +268,8 @@ START_TEST(indices_that_become_data_fit) {
             if (!m) continue;
             i32 out[8];
             u8 in[1] = { 0 };
-            mlc_buffer f = *mlc_wrap(out, 7), *b[2] = { &f, &f };
+            mlc_buffer f = *mlc_wrap(out, 7), g = *mlc_wrap(in, 1), *b[2] = { reads ? &g : &f, &f };
             f.dim[0].min = rows[i].min, f.dim[0].extent = rows[i].extent;
-            if (reads) b[0] = mlc_wrap(in, 1);
             if (!rows[i].fits) {
                 expect(m, 1 + reads, b, 0, NULL, "INDEX_I32", k);
             } else {
