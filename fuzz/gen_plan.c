@@ -468,19 +468,51 @@ static void part(Plan *p, Nest *n) {
     gen_count(p->g, how);
 }
 
+static void move(Plan *p, Nest *n, bool pure) {
+    int kind = gen_below(p->g, 10);
+    if (kind < 4) split(p, n, pure);
+    else if (kind == 4) tile(p, n, pure);
+    else if (kind == 5) fuse(p, n), mark(p, n, pure);
+    else if (kind == 6) reorder(p, n);
+    else mark(p, n, pure);
+}
+
+/* A bool of what is known at a call. */
+static void condition(Plan *p) {
+    Gen *g = p->g;
+    const GenFunc *in = &g->func[gen_below(g, g->n_inputs)], *out = &g->func[g->n_funcs - 1];
+    const GenParam *a = g->n_params ? &g->param[gen_below(g, g->n_params)] : NULL;
+    int kind = gen_below(g, 5), n = gen_below(g, 9);
+    if (kind == 0 && in->rank) gen_put(g, "%s.extent.0 > %d && %s.stride.0 == 1", in->name, n, in->name);
+    else if (kind == 1 && out->rank) gen_put(g, "out.extent.0 %% %d == 0", 1 + n);
+    else if (kind == 2 && out->rank) gen_put(g, "out.extent.0 == %ld", (long)g->out_extent[0] + gen_below(g, 2));
+    else if (a && !gen_is_bool(a->type)) gen_put(g, "%s %s %d", a->name, kind == 3 ? "==" : ">", n);
+    else if (out->rank) gen_put(g, "out.extent.%d > %d", out->rank - 1, n);
+    else gen_put(g, "true");
+}
+
+/* The stage so far with other loops, which later lines do not know. */
+static void specialize(Plan *p, const Nest *so_far, bool pure) {
+    Nest n = *so_far;
+    int lines = p->lines;
+    begin(p, "specialize");
+    condition(p);
+    gen_put(p->g, ") { ");
+    p->lines = 0;
+    for (int i = gen_below(p->g, 3); i > 0; i--) move(p, &n, pure);
+    if (gen_below(p->g, 6) == 0) specialize(p, &n, pure);
+    mark(p, &n, pure);
+    gen_put(p->g, " }");
+    p->lines = lines + 1;
+    if (gen_below(p->g, 40) == 0) begin(p, "specialize_fail"), gen_put(p->g, "\"none\")");
+}
+
 static void loops(Plan *p, int k, int stage) {
     Nest *n = &p->nest[k][stage];
     bool pure = stage == 0;
-    int moves = gen_below(p->g, 6);
-    for (int i = 0; i < moves; i++) {
-        int kind = gen_below(p->g, 10);
-        if (kind < 4) split(p, n, pure);
-        else if (kind == 4) tile(p, n, pure);
-        else if (kind == 5) fuse(p, n), mark(p, n, pure);
-        else if (kind == 6) reorder(p, n);
-        else mark(p, n, pure);
-    }
+    for (int i = gen_below(p->g, 6); i > 0; i--) move(p, n, pure);
     if (gen_below(p->g, 3)) mark(p, n, pure);
+    while (gen_below(p->g, 8) == 0) specialize(p, n, pure);
     if (gen_below(p->g, 6) == 0) rename_loop(p, n);
     if (gen_below(p->g, 6) == 0) part(p, n);
 }

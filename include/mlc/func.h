@@ -91,9 +91,11 @@ MLC_API void mlc_dim_set(mlc_func f, int dim, mlc_dim_spec spec, mlc_loc loc);
     mlc_dim_set(f, dim, mlc_dim_named((mlc_dim_spec){ __VA_ARGS__ }, #__VA_ARGS__), MLC_HERE)
 /* `spec` with `has` filled from the designators in `fields`. */
 MLC_API mlc_dim_spec mlc_dim_named(mlc_dim_spec spec, const char *fields);
-/* The min and the extent of the buffer bound to an input (or output), as index expressions. */
+/* The min, the extent and the stride (in elements) of the buffer bound to an input, as index expressions; of an
+ * output in conditions of plans alone. */
 MLC_API mlc_expr mlc_dim_min(mlc_func f, int dim);
 MLC_API mlc_expr mlc_dim_extent(mlc_func f, int dim);
+MLC_API mlc_expr mlc_dim_stride(mlc_func f, int dim);
 
 /* ---- reduction domains ---- */
 

@@ -48,6 +48,7 @@ typedef enum {
     MLC_ASYNC, MLC_RING_BUFFER,
     MLC_BOUND, MLC_BOUND_EXTENT, MLC_ALIGN_BOUNDS, MLC_ALIGN_EXTENT, MLC_ESTIMATE, MLC_UNSCHEDULED,
     MLC_IN, MLC_CLONE_IN, MLC_EAGER_INLINE, MLC_RFACTOR,
+    MLC_SPECIALIZE, MLC_SPECIALIZE_FAIL,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -60,7 +61,8 @@ typedef enum {
 } mlc_partition_policy;
 
 /* One directive.  Fields that its kind does not use are zero. */
-typedef struct {
+typedef struct mlc_directive mlc_directive;
+struct mlc_directive {
     mlc_directive_kind kind;
     int n;               /* reorder, reorder_storage: how many; rfactor: twice the number of pairs */
     mlc_var v[8];        /* loops or dimensions, in the order written */
@@ -76,8 +78,12 @@ typedef struct {
     int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs */
     mlc_func func[8];    /* ... and which */
     mlc_func made;       /* in, clone_in, rfactor: the Func that this line makes */
+    mlc_expr cond;       /* specialize */
+    const char *text;    /* specialize_fail: the message */
+    int n_body;          /* specialize: the directives of the copy; a plan keeps its own copies of these */
+    const mlc_directive *body;
     mlc_loc loc;
-} mlc_directive;
+};
 
 typedef struct mlc_plan mlc_plan;
 
@@ -157,6 +163,13 @@ typedef struct mlc_plan mlc_plan;
 /* eager_inline(f, ...): this stage has the definitions of f ... where it read them, as other lines and
  * `explain --level algorithm` see it; each is a pure Func that the plan does not schedule. */
 #define mlc_eager_inline(...) mlc_funcs_of(MLC_EAGER_INLINE, MLC_FUNCS(__VA_ARGS__), MLC_HERE)
+/* specialize(cond, directives ...): where cond holds, this stage runs as a copy of its schedule so far, with
+ * these directives added; the first condition that holds wins, what comes after is for the others.  cond is a
+ * bool of params, sizes and strides of buffers, and constants.  The directives are about loops, or specialize
+ * again.  Producers may be computed at loops of the copies: each copy that reads them has its own. */
+#define mlc_specialize(...) MLC_SPECIALIZED(__VA_ARGS__, (mlc_directive){ .kind = MLC_SPECIALIZE })
+/* specialize_fail(message): a call that takes none of the specializations before this is an error. */
+#define mlc_specialize_fail(message_) mlc_specialize_fail_of(message_, MLC_HERE)
 
 /* rfactor(parts, ri, u [, rj, v ..., up to 4 pairs] [, .reassociate = true]), of an update that folds with an
  * associative operator: parts, a Func without definitions, becomes one with the further dimensions u, v ..., whose
@@ -248,6 +261,12 @@ MLC_API mlc_directive mlc_box_of(mlc_directive_kind kind, mlc_var v, int64_t min
 MLC_API mlc_directive mlc_funcs_of(mlc_directive_kind kind, int n, const mlc_func *f, mlc_loc loc);
 /* n Funcs: the consumers, last the Func that is made. */
 MLC_API mlc_directive mlc_wrap_of(mlc_directive_kind kind, int n, const mlc_func *f, mlc_loc loc);
+/* The last of the directives is there so that there is one. */
+#define MLC_SPECIALIZED(cond_, ...) \
+    mlc_specialize_of(MLC_E(cond_), (int)(sizeof((mlc_directive[]){ __VA_ARGS__ }) / sizeof(mlc_directive)) - 1, \
+                      (mlc_directive[]){ __VA_ARGS__ }, MLC_HERE)
+MLC_API mlc_directive mlc_specialize_of(mlc_expr cond, int n, const mlc_directive *body, mlc_loc loc);
+MLC_API mlc_directive mlc_specialize_fail_of(const char *message, mlc_loc loc);
 /* The stage itself; any stage of f (number -1). */
 MLC_API mlc_stage mlc_this_stage(mlc_stage s);
 MLC_API mlc_stage mlc_any_stage(mlc_func f);

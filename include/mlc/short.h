@@ -123,5 +123,7 @@ typedef mlc_rdom RDom;
 #define in(...) mlc_in(__VA_ARGS__)
 #define clone_in(...) mlc_clone_in(__VA_ARGS__)
 #define eager_inline(...) mlc_eager_inline(__VA_ARGS__)
+#define specialize(...) mlc_specialize(__VA_ARGS__)
+#define specialize_fail(...) mlc_specialize_fail(__VA_ARGS__)
 
 #endif

@@ -146,6 +146,8 @@ static void look_var(Definer *d, const Sym *s) {
         d->rdom = s->rdom;
     } else if (s->kind == SYM_VAR && !on_left(d, s)) {
         wrong(d, ir_poison(d->I, ERR_VAR_FREE, &d->place, s->name));
+    } else if (s->func && !s->func->is_input) { /* the size of an output: for plans alone */
+        wrong(d, ir_poison(d->I, ERR_DIM_INPUT, &d->place, s->func->name));
     }
 }
 

@@ -191,25 +191,28 @@ void mlc_dim_set(mlc_func f, int dim, mlc_dim_spec spec, mlc_loc loc) {
     LEAVE(ctx, b);
 }
 
-static mlc_expr size_of(mlc_func f, int dim, bool extent) {
+static mlc_expr size_of(mlc_func f, int dim, SymKind what) {
     mlc_ctx *ctx = f.f ? f.f->ctx : NULL;
     Barrier b;
     if (!ENTER(ctx, b)) return (mlc_expr){ .ctx = ctx };
     Place place = { .object = "dim" };
     const Node *e = f.f->poison;
-    if (!e && !f.f->is_input) e = ir_poison(&ctx->ir, ERR_DIM_INPUT, &place, f.f->name);
-    else if (!e && (dim < 0 || dim >= f.f->rank)) e = ir_poison(&ctx->ir, ERR_DIM_RANGE, &place, f.f->name, dim);
-    else if (!e) e = ir_var(&ctx->ir, (extent ? f.f->extent : f.f->min)[dim]);
+    if (!e && (dim < 0 || dim >= f.f->rank)) e = ir_poison(&ctx->ir, ERR_DIM_RANGE, &place, f.f->name, dim);
+    else if (!e) e = ir_var(&ctx->ir, (what == SYM_MIN ? f.f->min : what == SYM_EXTENT ? f.f->extent : f.f->stride)[dim]);
     LEAVE(ctx, b);
     return alg_expr(ctx, e);
 }
 
 mlc_expr mlc_dim_min(mlc_func f, int dim) {
-    return size_of(f, dim, false);
+    return size_of(f, dim, SYM_MIN);
 }
 
 mlc_expr mlc_dim_extent(mlc_func f, int dim) {
-    return size_of(f, dim, true);
+    return size_of(f, dim, SYM_EXTENT);
+}
+
+mlc_expr mlc_dim_stride(mlc_func f, int dim) {
+    return size_of(f, dim, SYM_STRIDE);
 }
 
 /* ---- reduction domains ---- */

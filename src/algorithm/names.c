@@ -151,7 +151,9 @@ Sym *alg_add_param(mlc_ctx *ctx, const char *name, mlc_type type, mlc_loc loc) {
 static bool is_bound(const Node *e) {
     if (e->type != MLC_INDEX) return false;
     if (e->op == OP_CONST) return true;
-    if (e->op == OP_VAR) return e->u.sym->kind != SYM_VAR && e->u.sym->kind != SYM_RVAR;
+    bool changes = e->op == OP_VAR && (e->u.sym->kind == SYM_VAR || e->u.sym->kind == SYM_RVAR);
+    bool of_output = e->op == OP_VAR && e->u.sym->func && !e->u.sym->func->is_input;
+    if (e->op == OP_VAR) return !changes && !of_output;
     if (ir_ops[e->op].cls == CLASS_LEAF || e->op == OP_CAST) return false;
     for (int i = 0; i < e->n; i++)
         if (!is_bound(e->kid[i])) return false;

@@ -14,14 +14,14 @@ static const Sym *rvar_named(const mlc_ctx *ctx, const char *name) {
     return NULL;
 }
 
-/* in.min.0, in.extent.1, in.stride.0 of an input. */
+/* in.min.0, in.extent.1, in.stride.0. */
 static const Sym *size_named(mlc_ctx *ctx, const char *name) {
     const char *dot = strchr(name, '.');
     if (!dot) return NULL;
     char *base = arena_str(&ctx->arena, name);
     base[dot - name] = 0;
     const Func *f = alg_find_func(ctx, base);
-    for (int d = 0; f && f->is_input && d < f->rank; d++) {
+    for (int d = 0; f && d < f->rank; d++) {
         const Sym *s[3] = { f->min[d], f->extent[d], f->stride[d] };
         for (int i = 0; i < 3; i++)
             if (!strcmp(s[i]->name, name)) return s[i];

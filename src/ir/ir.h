@@ -231,6 +231,7 @@ const Node *ir_derive(Interner *I, const Node *e, mlc_type type, const Node *con
 
 void ir_print(StrBuf *out, const Node *e);  /* one expression, as text that parses back */
 void ir_print_number(StrBuf *out, mlc_type t, Value v); /* its digits, without its type */
+void ir_print_string(StrBuf *out, const char *s); /* in quotes, escaped */
 const char *ir_show(Interner *I, const Node *e); /* the same, in the arena: for messages and gdb */
 
 #endif

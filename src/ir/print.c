@@ -145,7 +145,7 @@ static void print_name(StrBuf *out, const char *s) {
     sb_printf(out, lex_is_plain_name(s) && !is_reserved(s) ? "%s" : "`%s`", s);
 }
 
-static void print_string(StrBuf *out, const char *s) {
+void ir_print_string(StrBuf *out, const char *s) {
     sb_puts(out, "\"");
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
@@ -252,12 +252,12 @@ static void print_call(Printer *p, const Node *e) {
         sb_puts(out, ", ");
         print(p, e->kid[1], 0, number_at(e, 1));
         sb_puts(out, ", ");
-        print_string(out, e->u.text);
+        ir_print_string(out, e->u.text);
         sb_puts(out, ")");
         return;
     case OP_PRINT:
         sb_puts(out, "print(");
-        print_string(out, e->u.text);
+        ir_print_string(out, e->u.text);
         sb_puts(out, ", ");
         print_kids(p, e, 0);
         return;
@@ -293,7 +293,7 @@ static void print_leaf(Printer *p, const Node *e, Number how) {
     case OP_UNDEF: sb_printf(p->out, "undef_%s", mlc_type_name(type_of(e))); break;
     default:
         sb_puts(p->out, "poison(");
-        print_string(p->out, e->u.text ? e->u.text : "");
+        ir_print_string(p->out, e->u.text ? e->u.text : "");
         sb_puts(p->out, ")");
     }
 }

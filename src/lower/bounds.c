@@ -239,7 +239,8 @@ void low_required_by(Build *b, Func *f, const StageNest *st, const Scope *at, In
 void low_required(Build *b, Func *f, const Scope *at, Interval *box) {
     UseList *uses = pm_get(&b->uses, f);
     for (int d = 0; d < f->rank; d++) box[d] = (Interval){ NULL, NULL };
-    for (int u = 0; uses && u < uses->n; u++) low_required_by(b, f, uses->at[u], at, box);
+    for (int u = 0; uses && u < uses->n; u++) /* other specializations have a place of their own */
+        if (low_encloses(at, uses->at[u]->leaf)) low_required_by(b, f, uses->at[u], at, box);
 }
 
 /* ---- updates ---- */

@@ -55,7 +55,7 @@ static void bound(Build *b, FuncNest *fn, int d, const Facts *f) {
     Stmt *check = min ? low_check(b, cond, ERR_BOUND_BOX, name, dimension, 4, all)
                       : low_check(b, cond, ERR_BOUND_EXTENT, name, dimension, 3, length);
     check->line = fn->sched->bound[d].line;
-    VEC_PUSH(b->arena, &fn->stage.at[0]->check, check);
+    VEC_PUSH(b->arena, &fn->check, check);
 }
 
 void low_shape_box(Build *b, FuncNest *fn, const Facts *f) {

@@ -141,16 +141,35 @@ static const Node *join(Build *b, int rank, Interval *all, const Node *any, cons
     return sim_simplify(b->ir, b->base, ir_make2(b->ir, OP_LOR, any, runs));
 }
 
+static void read_box(Build *b, const Storage *t, const StageNest *st, Interval *box) {
+    for (int d = 0; d < t->rank; d++) box[d] = (Interval){ NULL, NULL };
+    low_required_by(b, t->func, st, b->root, box);
+    simplify_box(b, t->rank, box);
+}
+
+/* The end of the readers from i on that are schedules of one stage and read the same box; *runs: does one run? */
+static int same_readers(Build *b, const Storage *t, const UseList *uses, int i, const Interval *box, const Node **runs) {
+    int next;
+    *runs = low_group_runs(b, uses, i, &next);
+    for (int k = i + 1; k < next; k++) {
+        Interval other[MAX_RANK];
+        read_box(b, t, uses->at[k], other);
+        if (!memcmp(box, other, sizeof *box * (size_t)t->rank)) continue;
+        *runs = uses->at[i]->runs;
+        return i + 1;
+    }
+    return next;
+}
+
 /* Readers of which some may have no point: each has a check of its own. */
 static void check_readers(Build *b, const Storage *t, Required *r, const UseList *uses) {
-    const Node *any = ir_bool(b->ir, false);
-    for (int i = 0; i < uses->n; i++) {
-        const StageNest *st = uses->at[i];
-        Interval box[MAX_RANK] = { { NULL, NULL } };
-        low_required_by(b, t->func, st, b->root, box);
-        simplify_box(b, t->rank, box);
-        check_box(b, t, box, st->runs);
-        any = join(b, t->rank, r->dim, any, box, st->runs);
+    const Node *any = ir_bool(b->ir, false), *runs;
+    for (int i = 0; i < uses->n;) {
+        Interval box[MAX_RANK];
+        read_box(b, t, uses->at[i], box);
+        i = same_readers(b, t, uses, i, box, &runs);
+        check_box(b, t, box, runs);
+        any = join(b, t->rank, r->dim, any, box, runs);
     }
     for (int d = 0; d < t->rank && r->dim[d].lo; d++)
         r->dim[d].hi = choose(b, any, r->dim[d].hi, ir_sub(b->ir, r->dim[d].lo, ir_idx(b->ir, 1)));

@@ -68,17 +68,46 @@ static Stmt *emit_leaf(Build *b, const StageNest *st) {
     return s;
 }
 
+static const Node *put_fixed(StmtMap *m, const Node *e) {
+    return ir_substitute(m->ir, e, m->user);
+}
+
+/* What the condition fixes becomes constants in its branch. */
+static Stmt *emit_special(Build *b, const Special *special, Stmt *yes, Stmt *no) {
+    PtrMap fixed;
+    pm_init(&fixed, b->arena);
+    st_fixed(b->ir, special->cond, &fixed);
+    StmtMap m = { .arena = b->arena, .ir = b->ir, .expr = put_fixed, .user = &fixed };
+    if (fixed.n) yes = st_map(&m, yes);
+    Stmt *s = yes ? st_if(b->arena, special->cond, yes, no) : NULL;
+    if (!yes && no) s = st_if(b->arena, ir_make1(b->ir, OP_LNOT, special->cond), no, NULL);
+    if (s) s->line = special->line;
+    return s;
+}
+
+/* The first specialization whose condition holds, or the stage's own nest. */
+static Stmt *emit_stage(Build *b, const StageNest *st) {
+    Stmt *all = NULL;
+    bool runs = !st->sched->fail && !ir_is(st->sched->when, 0);
+    if (runs) {
+        Stmt *both[2] = { st_block(b->arena, st->check.n, st->check.at), emit_scope(b, st->top) };
+        all = st_block(b->arena, 2, both);
+    }
+    for (int i = st->special.n - 1; i >= 0; i--)
+        all = emit_special(b, &st->sched->special.at[i], emit_stage(b, st->special.at[i]), all);
+    return all;
+}
+
 static Stmt *emit_func(Build *b, const FuncNest *fn) {
     int n = fn->stage.n;
     Stmt **at = ARENA_ARRAY(b->arena, Stmt *, n);
     for (int i = 0; i < n; i++) {
-        StageNest *st = fn->stage.at[i];
-        Stmt *body = emit_scope(b, st->top), *both[2] = { st_block(b->arena, st->check.n, st->check.at), body };
-        Stmt *all = st_block(b->arena, 2, both);
+        Stmt *all = emit_stage(b, fn->stage.at[i]);
         at[i] = all ? st_produce(b->arena, fn->func, i, false, all) : NULL;
         if (at[i]) at[i]->line = fn->sched->compute.line;
     }
-    Stmt *all = st_block(b->arena, n, at);
+    Stmt *stages = st_block(b->arena, n, at), *both[2] = { st_block(b->arena, fn->check.n, fn->check.at), stages };
+    Stmt *all = stages ? st_block(b->arena, 2, both) : NULL;
     if (!all || ir_is(fn->wanted, 1)) return all;
     all = st_if(b->arena, fn->wanted, all, NULL);
     all->u.cond.likely = true;

@@ -18,6 +18,7 @@ typedef struct {
 typedef struct {
     Program *p;
     PtrMap memory; /* Func -> Scoped */
+    PtrMap fixed;  /* Sym -> Node: strides that a condition around fixes */
 } Flatten;
 
 static void count_node(void *user, const Node *e) {
@@ -44,16 +45,18 @@ static const Node *offset(Interner *I, const Scoped *m, int d, const Node *coord
 
 /* Dimensions of constant stride make one sum; the others stay products of an offset and a stride, which
  * is invariant in the inner loops. */
-static const Node *one_index(Interner *I, const Scoped *m, const Node *const *coord) {
+static const Node *one_index(const Flatten *f, Interner *I, const Scoped *m, const Node *const *coord) {
     const Storage *t = m->storage;
     const Node *sum = ir_idx(I, 0), *rest = NULL;
     for (int d = 0; d < t->rank; d++) {
-        const Node *c = offset(I, m, d, coord[d]);
-        if (ir_is_const(t->stride[d])) {
-            sum = ir_add(I, sum, ir_mul(I, c, t->stride[d]));
+        const Node *c = offset(I, m, d, coord[d]), *stride = t->stride[d];
+        const Node *fixed = stride->op == OP_VAR ? pm_get(&f->fixed, stride->u.sym) : NULL;
+        if (fixed) stride = fixed;
+        if (ir_is_const(stride)) {
+            sum = ir_add(I, sum, ir_mul(I, c, stride));
             continue;
         }
-        const Node *product = ir_mul(I, c, t->stride[d]);
+        const Node *product = ir_mul(I, c, stride);
         rest = rest ? ir_add(I, rest, product) : product;
     }
     sum = sim_simplify(I, NULL, sum);
@@ -65,7 +68,7 @@ static const Node *flatten_node(void *user, Interner *I, const Node *e) {
     if (e->op != OP_ACCESS) return e;
     const Scoped *s = pm_get(&f->memory, e->u.func);
     CHECK(I->fault, s && e->n == s->storage->rank);
-    const Node *index = one_index(I, s, e->kid);
+    const Node *index = one_index(f, I, s, e->kid);
     return ir_node(I, OP_LOAD, (mlc_type)e->type, (uint64_t)(uintptr_t)s->storage, e->aux, 1, &index);
 }
 
@@ -82,7 +85,7 @@ static Stmt *flatten_store(StmtMap *m, Stmt *s) {
     for (int d = 0; d < t->rank; d++) coord[d] = expr(m, s->u.store.coord[d]);
     Stmt *now = arena_copy(m->arena, s, sizeof *s);
     memset(now->u.store.coord, 0, sizeof now->u.store.coord);
-    now->u.store.coord[0] = one_index(m->ir, where, coord);
+    now->u.store.coord[0] = one_index(f, m->ir, where, coord);
     now->u.store.rank = 1;
     now->u.store.storage = t;
     for (int i = 0; i < s->u.store.n; i++) now->u.store.value[i] = expr(m, s->u.store.value[i]);
@@ -159,7 +162,29 @@ static Stmt *flatten_alloc(StmtMap *m, Stmt *s) {
     return now;
 }
 
+/* Specializations by strides: this is the first pass that meets them. */
+static Stmt *flatten_if(StmtMap *m, Stmt *s) {
+    Flatten *f = m->user;
+    PtrMap here, outer = f->fixed;
+    const Node *cond = expr(m, s->u.cond.cond);
+    pm_init(&here, m->arena);
+    st_fixed(m->ir, cond, &here);
+    if (here.n) { /* the inner condition wins: were they to differ, nothing would run */
+        for (uint32_t i = 0; i < outer.cap; i++)
+            if (outer.key[i] && !pm_has(&here, outer.key[i])) pm_put(&here, outer.key[i], outer.val[i]);
+        f->fixed = here;
+    }
+    Stmt *yes = st_map(m, s->u.cond.yes);
+    f->fixed = outer;
+    Stmt *now = arena_copy(m->arena, s, sizeof *s);
+    now->u.cond.cond = cond;
+    now->u.cond.yes = yes;
+    now->u.cond.no = st_map(m, s->u.cond.no);
+    return now;
+}
+
 static Stmt *stmt(StmtMap *m, Stmt *s) {
+    if (s->kind == ST_IF) return flatten_if(m, s);
     if (s->kind == ST_STORE) return flatten_store(m, s);
     if (s->kind == ST_ALLOC) return flatten_alloc(m, s);
     if (s->kind == ST_CALL) return flatten_call(m, s);
@@ -181,6 +206,7 @@ void low_flatten(Program *p, const LowerOptions *o) {
     (void)o;
     Flatten f = { .p = p };
     pm_init(&f.memory, p->arena);
+    pm_init(&f.fixed, p->arena);
     p->external = external(p);
     for (int i = 0; i < p->external.n; i++) {
         Scoped *s = ARENA_NEW(p->arena, Scoped);

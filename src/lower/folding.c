@@ -21,12 +21,14 @@ static bool slides_outside(const FuncNest *fn, const Scope *at) {
 /* Vector loops run over the dimension of stride 1 as a rule: a circle would break their rows. */
 static bool in_vectors(Build *b, const FuncNest *fn) {
     const UseList *uses = pm_get(&b->uses, fn->func);
-    for (int i = 0; i < fn->stage.n; i++)
-        for (const Scope *s = fn->stage.at[i]->leaf; s != fn->compute; s = s->up)
+    for (int i = 0; i < fn->run.n; i++)
+        for (const Scope *s = fn->run.at[i]->leaf; s != fn->compute; s = s->up)
             if (s->kind == LOOP_VECTOR) return true;
-    for (int i = 0; uses && i < uses->n; i++)
+    for (int i = 0; uses && i < uses->n; i++) {
+        if (!low_encloses(fn->compute, uses->at[i]->leaf)) continue;
         for (const Scope *s = uses->at[i]->leaf; s != fn->compute; s = s->up)
             if (s->kind == LOOP_VECTOR) return true;
+    }
     return false;
 }
 
@@ -85,7 +87,7 @@ static int64_t asked_size(Build *b, FuncNest *fn, int d, const Node *length) {
     const Node *arg[2] = { length, ir_idx(b->ir, size) };
     Stmt *check = low_check(b, ir_make2(b->ir, OP_LE, arg[0], arg[1]), ERR_FOLD_BOX, fn->func->name, low_number(b, d), 2, arg);
     check->line = line;
-    VEC_PUSH(b->arena, &fn->stage.at[0]->check, check);
+    VEC_PUSH(b->arena, &fn->check, check);
     return size;
 }
 

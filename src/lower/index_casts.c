@@ -53,7 +53,8 @@ void low_index_casts(Build *b) {
     PtrMap seen;
     pm_init(&seen, b->arena);
     for (int i = b->sched->order.n - 1; i >= 0; i--) {
-        const FuncNest *fn = pm_get(&b->nest, b->sched->order.at[i]);
-        for (int s = 0; fn && s < fn->stage.n; s++) check_stage(b, fn->stage.at[s], &seen);
+        const NestList *nests = pm_get(&b->nest, b->sched->order.at[i]);
+        for (int k = 0; nests && k < nests->n; k++)
+            for (int s = 0; s < nests->at[k]->run.n; s++) check_stage(b, nests->at[k]->run.at[s], &seen);
     }
 }

@@ -1,7 +1,8 @@
 /* inject.c - putting a Func into the nest: its place, its box there, its stages, its memory.
  *
- * The place must enclose every reader.  Memory stands at the place of computation or around it; loops
- * between the two must be serial, since their iterations share the memory. */
+ * The place must enclose every reader, or, in a stage with specializations, there is one in each of them that
+ * reads it.  Memory stands at the place of computation or around it; loops between the two must be serial,
+ * since their iterations share the memory. */
 #include "lower/nest.h"
 
 #include <string.h>
@@ -42,35 +43,73 @@ static Scope *find_loop(const StageNest *st, const char *loop) {
     return NULL;
 }
 
-/* The scope of a level: of the stages that have the loop, the one that encloses every reader. */
-static Scope *find_level(Build *b, const FuncSched *fs, const Level *level, const UseList *uses) {
-    if (level->kind == AT_ROOT) return b->root;
-    if (!level->func) {
-        for (int i = 1; i < uses->n; i++)
-            if (uses->at[i] != uses->at[0]) return b->root;
-        return uses->at[0]->leaf;
+static void add_scope(Build *b, ScopeList *list, Scope *s) {
+    for (int i = 0; i < list->n; i++)
+        if (list->at[i] == s) return;
+    VEC_PUSH(b->arena, list, s);
+}
+
+/* This loop of stage `index` of f, around each reader; the first reader that is outside, NULL: none is. */
+static const StageNest *loops_around(Build *b, const Func *f, int index, const char *loop, const UseList *uses,
+                                     ScopeList *found) {
+    const NestList *nests = pm_get(&b->nest, f);
+    for (int u = 0; u < uses->n; u++) {
+        Scope *around = NULL;
+        for (int i = 0; nests && i < nests->n; i++)
+            for (int k = 0; k < nests->at[i]->run.n && !around; k++) {
+                Scope *s = nests->at[i]->run.at[k]->index == index ? find_loop(nests->at[i]->run.at[k], loop) : NULL;
+                if (s && low_encloses(s, uses->at[u]->leaf)) around = s;
+            }
+        if (!around) return uses->at[u];
+        add_scope(b, found, around);
     }
-    FuncNest *at = pm_get(&b->nest, level->func);
+    return NULL;
+}
+
+/* The innermost places, where all readers are one stage: it, or each of its specializations. */
+static void own_places(Build *b, const UseList *uses, ScopeList *found) {
+    bool same = true;
+    for (int i = 1; i < uses->n; i++)
+        same &= uses->at[i]->fn->func == uses->at[0]->fn->func && uses->at[i]->index == uses->at[0]->index;
+    for (int i = 0; i < uses->n; i++) add_scope(b, found, same ? uses->at[i]->leaf : b->root);
+}
+
+/* The scopes of a level: of the stages that have the loop, the one that encloses every reader, or the loops
+ * of its specializations that together do. */
+static ScopeList find_level(Build *b, const FuncSched *fs, const Level *level, const UseList *uses) {
+    ScopeList found = { 0 };
+    if (level->kind == AT_ROOT) {
+        add_scope(b, &found, b->root);
+        return found;
+    }
+    if (!level->func) {
+        own_places(b, uses, &found);
+        return found;
+    }
     const StageNest *outside = uses->at[0];
-    for (int i = 0; at && i < at->stage.n; i++) {
-        Scope *s = level->stage < 0 || level->stage == i ? find_loop(at->stage.at[i], level->loop) : NULL;
-        const StageNest *bad = s ? first_outside(uses, s) : NULL;
-        if (s && !bad) return s;
-        if (bad) outside = bad;
+    for (int i = 0; i < level->func->def.n; i++) {
+        if (level->stage >= 0 && level->stage != i) continue;
+        ScopeList around = { 0 };
+        const StageNest *bad = loops_around(b, level->func, i, level->loop, uses, &around);
+        if (!bad) return around;
+        if (around.n) outside = bad;
     }
     Place place = sch_place(b->arena, level->line);
     fault_raise(b->fault, ERR_AT_NOT_ENCLOSING, &place, fs->func->name,
                 sch_stage_name(b->arena, outside->fn->func, outside->index), legal_places(b, uses));
 }
 
-static void find_place(Build *b, FuncNest *fn, const UseList *uses) {
+/* Where what is computed at fn->compute, one of the places, is stored. */
+static void find_store(Build *b, FuncNest *fn, const UseList *uses, const ScopeList *places) {
     const FuncSched *fs = fn->sched;
-    fn->compute = find_level(b, fs, &fs->compute, uses);
-    fn->store = fs->store.line ? find_level(b, fs, &fs->store, uses) : fn->compute;
+    fn->store = fn->compute;
     if (!fs->store.line) return;
+    ScopeList stores = find_level(b, fs, &fs->store, uses);
     Place place = sch_place(b->arena, fs->store.line);
-    if (!low_encloses(fn->store, fn->compute))
-        fault_raise(b->fault, ERR_STORE_NOT_ENCLOSING, &place, fs->func->name);
+    int i = 0;
+    while (i < stores.n && !low_encloses(stores.at[i], fn->compute)) i++;
+    if (i == stores.n) fault_raise(b->fault, ERR_STORE_NOT_ENCLOSING, &place, fs->func->name);
+    fn->store = low_special_store(b, fs, places, fn->compute, stores.at[i]);
     for (const Scope *s = fn->compute; s != fn->store; s = s->up)
         if (s->var && (s->kind == LOOP_PARALLEL || s->kind == LOOP_VECTOR))
             fault_raise(b->fault, ERR_STORE_RACE, &place, s->dim->name, fs->func->name);
@@ -125,20 +164,27 @@ static void note_uses(Build *b, StageNest *st) {
 }
 
 /* The definition with inlined Funcs substituted, over Vars and RVars still. */
-static StageNest *new_stage(Build *b, FuncNest *fn, int index) {
+static StageNest *new_stage(Build *b, FuncNest *fn, const StageSched *sched) {
     StageNest *st = ARENA_NEW(b->arena, StageNest);
     st->fn = fn;
-    st->index = index;
-    st->sched = &fn->sched->stage.at[index];
+    st->index = sched->index;
+    st->sched = sched;
     const Def *def = st->sched->def;
     st->n_where = def->rdom ? def->rdom->where_canon.n : 0;
     st->where = ARENA_ARRAY(b->arena, const Node *, st->n_where + 1);
     Gather g = { b, st };
-    for (int d = 0; d < def->rank; d++) ir_visit(b->arena, st->coord[d] = low_inline(b, def->coord[d]), gather, &g);
-    for (int i = 0; i < def->n; i++) ir_visit(b->arena, st->value[i] = low_inline(b, def->value[i]), gather, &g);
-    for (int i = 0; i < st->n_where; i++)
-        ir_visit(b->arena, st->where[i] = low_inline(b, def->rdom->where_canon.at[i]), gather, &g);
+    for (int d = 0; d < def->rank; d++) st->coord[d] = low_decided(b, sched, low_inline(b, def->coord[d]));
+    for (int i = 0; i < def->n; i++) st->value[i] = low_decided(b, sched, low_inline(b, def->value[i]));
+    for (int i = 0; i < st->n_where; i++) st->where[i] = low_decided(b, sched, low_inline(b, def->rdom->where_canon.at[i]));
+    for (int d = 0; d < def->rank; d++) ir_visit(b->arena, st->coord[d], gather, &g);
+    for (int i = 0; i < def->n; i++) ir_visit(b->arena, st->value[i], gather, &g);
+    for (int i = 0; i < st->n_where; i++) ir_visit(b->arena, st->where[i], gather, &g);
     find_indices(b, st, def->rank);
+    for (int i = 0; i < sched->special.n; i++) {
+        StageNest *s = new_stage(b, fn, sched->special.at[i].sched);
+        VEC_PUSH(b->arena, &st->special, s);
+    }
+    if (!sched->fail && !ir_is(sched->when, 0)) VEC_PUSH(b->arena, &fn->run, st);
     return st;
 }
 
@@ -308,31 +354,26 @@ static void add_item(Build *b, Scope *at, FuncNest *fn, bool stored, bool comput
     VEC_PUSH(b->arena, &at->item, item);
 }
 
-void low_inject(Build *b, FuncSched *fs) {
-    Func *f = fs->func;
-    FuncNest *fn = ARENA_NEW(b->arena, FuncNest);
-    UseList *uses = pm_get(&b->uses, f);
-    fn->sched = fs;
-    fn->func = f;
-    fn->storage = pm_get(&b->external, f);
-    if (!fn->storage && !uses) return; /* read by inlined definitions alone, in parts that are gone */
-    pm_put(&b->nest, f, fn);
-    fn->compute = fn->store = b->root;
-    if (!fn->storage) find_place(b, fn, uses);
-    low_async_place(b, fn);
-    low_ring_place(b, fn);
-    for (int i = 0; i < fs->stage.n; i++) VEC_PUSH(b->arena, &fn->stage, new_stage(b, fn, i));
+static void build_stage(Build *b, StageNest *st, const Facts *facts) {
+    FuncNest *fn = st->fn;
+    low_build_stage(b, st);
+    for (int d = 0; d < fn->func->rank; d++) fn->computed[d] = low_union(b, facts, fn->computed[d], st->covered[d]);
+    low_runs(b, st);
+    low_check_fail(b, st);
+    for (int i = 0; i < st->special.n; i++) build_stage(b, st->special.at[i], facts);
+}
+
+static void inject_at(Build *b, FuncNest *fn, const UseList *uses) {
+    for (int i = 0; i < fn->sched->stage.n; i++) {
+        StageNest *st = new_stage(b, fn, &fn->sched->stage.at[i]);
+        VEC_PUSH(b->arena, &fn->stage, st);
+    }
     find_box(b, fn);
     fn->wanted = low_wanted(b, fn, uses);
     memcpy(fn->computed, fn->box, sizeof fn->box);
     const Facts *facts = low_facts(b, NULL, fn->compute);
-    for (int i = 0; i < fn->stage.n; i++) {
-        low_build_stage(b, fn->stage.at[i]);
-        for (int d = 0; d < f->rank; d++)
-            fn->computed[d] = low_union(b, facts, fn->computed[d], fn->stage.at[i]->covered[d]);
-        fn->stage.at[i]->runs = low_runs(b, fn->stage.at[i]->leaf);
-        note_uses(b, fn->stage.at[i]);
-    }
+    for (int i = 0; i < fn->stage.n; i++) build_stage(b, fn->stage.at[i], facts);
+    for (int i = 0; i < fn->run.n; i++) note_uses(b, fn->run.at[i]);
     if (fn->storage) {
         add_item(b, b->root, fn, false, true);
         return;
@@ -340,4 +381,26 @@ void low_inject(Build *b, FuncSched *fs) {
     low_allocate(b, fn);
     if (fn->store != fn->compute) add_item(b, fn->compute, fn, false, true);
     add_item(b, fn->store, fn, true, fn->store == fn->compute);
+}
+
+void low_inject(Build *b, FuncSched *fs) {
+    Func *f = fs->func;
+    const UseList *uses = pm_get(&b->uses, f);
+    Storage *external = pm_get(&b->external, f);
+    if (!external && !uses) return; /* read by inlined definitions alone, in parts that are gone */
+    ScopeList places = { 0 };
+    if (external) add_scope(b, &places, b->root);
+    else places = find_level(b, fs, &fs->compute, uses);
+    NestList *nests = ARENA_NEW(b->arena, NestList);
+    pm_put(&b->nest, f, nests);
+    for (int i = 0; i < places.n; i++) {
+        FuncNest *fn = ARENA_NEW(b->arena, FuncNest);
+        *fn = (FuncNest){ .sched = fs, .func = f, .storage = external, .compute = places.at[i] };
+        fn->store = fn->compute;
+        if (!external) find_store(b, fn, uses, &places);
+        low_async_place(b, fn);
+        low_ring_place(b, fn);
+        VEC_PUSH(b->arena, nests, fn);
+        inject_at(b, fn, uses);
+    }
 }

@@ -136,6 +136,8 @@ Stmt *st_map(StmtMap *m, Stmt *s); /* NULL gives NULL */
 
 /* Replaces a variable in a statement. */
 Stmt *st_substitute(Arena *a, Interner *I, Stmt *s, const Sym *var, const Node *value);
+/* Adds the variables that a condition fixes to constants: Sym -> Node. */
+void st_fixed(Interner *I, const Node *cond, PtrMap *value);
 
 void st_print(StrBuf *out, const Stmt *s); /* loop text, with the line of the directive of each loop */
 void st_verify(Program *p, const char *after_pass); /* every variable bound, every access stored: else BUG */

@@ -36,6 +36,7 @@ typedef struct {
     Build *b;
     StageNest *st;
     const Facts *facts;  /* outside of the stage */
+    const Facts *known;  /* the same and the condition under which it runs: for decisions, never for boxes */
     mlc_tail *tail;      /* of each split; MLC_TAIL_COUNT: needs none */
     const Node *(*before)[2]; /* of each split: the extents it met (join: inner, outer); names are reused */
     VEC(Piece) piece;    /* current meaning of each name */
@@ -126,7 +127,7 @@ static void find_extents(Nesting *n) {
         int64_t most = find(n, s->old)->most;
         const Node *extent = find(n, s->old)->extent, *outer = ceil_div(n, extent, s->factor);
         n->before[i][0] = extent;
-        n->tail[i] = low_choose_tail(n->b, n->st, i, extent, n->facts);
+        n->tail[i] = low_choose_tail(n->b, n->st, i, extent, n->known);
         find(n, s->outer)->extent = outer;
         find(n, s->outer)->most = most > 0 ? (most - 1) / s->factor + 1 : 0;
         find(n, s->inner)->extent = ir_idx(I(n), s->factor);
@@ -425,7 +426,7 @@ static void find_points(Nesting *n) {
         pm_put(&map, c->u.sym, (void *)(uintptr_t)p);
         const Piece *piece = find(n, c->u.sym->name);
         if (st->fn->storage && piece->stored != piece->extent)
-            low_check_rounded(n->b, st->fn->func, c->u.sym->name, piece->past, piece->stored, piece->extent);
+            low_check_rounded(n->b, st, c->u.sym->name, piece->past, piece->stored, piece->extent);
     }
     for (int i = 0; def->rdom && i < def->rdom->n; i++) {
         Interval ignored;
@@ -441,6 +442,7 @@ void low_build_stage(Build *b, StageNest *st) {
         return;
     }
     Nesting n = { .b = b, .st = st, .facts = low_facts(b, NULL, st->fn->compute) };
+    n.known = low_special_facts(b, st, n.facts);
     first_pieces(&n);
     find_extents(&n);
     make_scopes(&n);

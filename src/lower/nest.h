@@ -80,7 +80,9 @@ struct StageNest {
     VEC(Read) read;
     VEC(const Node *) blend; /* where one of them fails, what is stored is what was there */
     Interval covered[MAX_RANK]; /* what its loops store, rounded tails included */
+    VEC(StageNest *) special; /* as in sched */
     const Node *runs;     /* over sizes and the boxes of root: false only where no point of it is computed */
+    const Node *stage_runs; /* the same of the stage, whichever of its specializations it is */
     VEC(Stmt *) check;
 };
 
@@ -102,6 +104,8 @@ struct FuncNest {
     const Node *wanted;      /* at root: does any of its readers run?  Elsewhere true */
     VEC(StageNest *) stage;
     VEC(Stmt *) room;        /* checks in front of the allocation */
+    VEC(Stmt *) check;       /* before all stages */
+    VEC(StageNest *) run;    /* the same and their specializations, without those that no call runs */
 };
 
 typedef struct {
@@ -113,7 +117,7 @@ typedef struct {
     Program *program;
     Scope *root;
     PtrMap uses;     /* Func -> UseList */
-    PtrMap nest;     /* Func -> FuncNest */
+    PtrMap nest;     /* Func -> NestList: one, or one in each specialization that reads it */
     PtrMap external; /* Func -> Storage */
     PtrMap values;   /* Func -> Interval of its values, without ends where they are unknown */
     PtrMap inlined;  /* ACCESS node -> its expansion */
@@ -126,6 +130,7 @@ typedef struct {
 } Build;
 
 typedef VEC(StageNest *) UseList;
+typedef VEC(FuncNest *) NestList;
 
 /* inline.c: every access of an inlined Func replaced by its definition. */
 const Node *low_inline(Build *b, const Node *e);
@@ -153,7 +158,7 @@ mlc_tail low_choose_tail(Build *b, StageNest *st, int i, const Node *extent, con
 /* The inner loop of s may not run over more than the factor; tail: of each split. */
 void low_check_nested(Build *b, const StageSched *sched, const mlc_tail *tail, const Split *s, const Node *covered);
 /* The caller's buffer has no room past the extent, which the tail of s rounds up to `stored`. */
-void low_check_rounded(Build *b, const Func *f, const char *dimension, const Split *s, const Node *stored, const Node *extent);
+void low_check_rounded(Build *b, const StageNest *st, const char *dimension, const Split *s, const Node *stored, const Node *extent);
 
 /* box.c: what bound, bound_extent, align_bounds and align_extent make of the box that is needed. */
 void low_shape_box(Build *b, FuncNest *fn, const Facts *f);
@@ -176,6 +181,20 @@ void low_whole_needs(Build *b, const Func *f, const StageNest *st, const Scope *
 Stmt *low_whole_call(Build *b, const StageNest *st);
 bool low_whole_reads(Build *b, const FuncNest *fn); /* does an extern stage read fn, whose memory is then one dense box? */
 
+/* specialize.c: what depends on which schedule of a stage a call runs. */
+typedef VEC(Scope *) ScopeList;
+/* Truths of the condition under which the nest runs, for decisions alone: boxes must hold whatever runs. */
+const Facts *low_special_facts(Build *b, const StageNest *st, const Facts *f);
+/* Does the condition under which the nest runs say that e is a multiple of this? */
+bool low_special_multiple(const StageNest *st, const Node *e, int64_t of);
+/* e without the alternatives that are decided where the nest runs. */
+const Node *low_decided(Build *b, const StageSched *sched, const Node *e);
+/* Where the memory stands of what is computed at `compute`, one of several places, and stored at `store`. */
+Scope *low_special_store(Build *b, const FuncSched *fs, const ScopeList *places, Scope *compute, Scope *store);
+void low_check_fail(Build *b, const StageNest *st);
+/* The nest of f whose memory the stage reads, NULL: f is not computed, or not around the stage. */
+FuncNest *low_nest_read(Build *b, const StageNest *st, const Func *f);
+
 /* sliding.c: of a Func stored outside of where it is computed, compute only what is new. */
 bool low_slide(Build *b, FuncNest *fn);
 /* folding.c: the size of the circular buffer that dimension d gets, 0: none, and why. */
@@ -196,7 +215,9 @@ Stmt *low_ring(Build *b, const FuncNest *fn, Stmt *s);
 void low_allocate(Build *b, FuncNest *fn);
 
 /* runs.c: which stages have no point to compute in a call? */
-const Node *low_runs(Build *b, const Scope *leaf);
+void low_runs(Build *b, StageNest *st);
+/* Of the reader uses[i] and those of the same stage behind it, which *next counts. */
+const Node *low_group_runs(Build *b, const UseList *uses, int i, int *next);
 const Node *low_wanted(Build *b, const FuncNest *fn, const UseList *uses);
 
 /* index_casts.c: do the indices that become i32 fit it? */

@@ -129,6 +129,7 @@ static void print_if(StrBuf *out, const Stmt *s, int depth) {
     sb_puts(out, s->u.cond.likely ? "if likely " : "if ");
     sb_puts(out, masks[s->u.cond.mask]);
     ir_print(out, s->u.cond.cond);
+    print_line(out, s->line);
     sb_puts(out, "\n");
     print_body(out, s->u.cond.yes, depth + 1);
     if (!s->u.cond.no) return;

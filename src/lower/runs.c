@@ -7,7 +7,8 @@
  *     f(x) += in(x + k + 1000)        nothing of `in` is needed where f or the domain of k is empty
  *
  * A condition is false only where the stage certainly has no point.  A lone output has points wherever the
- * body runs (build.c), so most programs have no condition at all. */
+ * body runs (build.c), so most programs have no condition at all.  A stage with specializations runs one of
+ * its nests: of the others the condition is false. */
 #include "lower/nest.h"
 
 static bool may_be_empty(const Build *b, const StageNest *st) {
@@ -26,19 +27,32 @@ static const Node *iterates(Build *b, const Scope *s) {
     return i.hi ? ir_make2(b->ir, OP_LT, ir_idx(b->ir, 0), i.hi) : ir_bool(b->ir, true);
 }
 
-const Node *low_runs(Build *b, const Scope *leaf) {
+void low_runs(Build *b, StageNest *st) {
     const Node *all = ir_bool(b->ir, true);
-    for (const Scope *s = leaf; s->up; s = s->up) {
+    for (const Scope *s = st->leaf; s->up; s = s->up) {
         all = ir_make2(b->ir, OP_LAND, all, iterates(b, s));
+        if (!s->dim && s != st->top) all = ir_make2(b->ir, OP_LAND, all, s->stage->sched->when);
         if (s->up == b->root) all = ir_make2(b->ir, OP_LAND, all, s->stage->fn->wanted);
     }
-    return sim_simplify(b->ir, b->base, all);
+    st->stage_runs = sim_simplify(b->ir, b->base, all);
+    st->runs = sim_simplify(b->ir, b->base, ir_make2(b->ir, OP_LAND, all, st->sched->when));
+}
+
+const Node *low_group_runs(Build *b, const UseList *uses, int i, int *next) {
+    const StageNest *st = uses->at[i];
+    const Node *any = ir_bool(b->ir, false);
+    int schedules = 0, n = 0;
+    for (int k = 0; k < st->fn->run.n; k++) schedules += st->fn->run.at[k]->index == st->index;
+    for (; i + n < uses->n && uses->at[i + n]->fn == st->fn && uses->at[i + n]->index == st->index; n++)
+        any = ir_make2(b->ir, OP_LOR, any, uses->at[i + n]->runs);
+    *next = i + n;
+    return n == schedules ? st->stage_runs : any; /* all of them: one runs */
 }
 
 /* Elsewhere than at root a Func is computed whenever the loops around it are. */
 const Node *low_wanted(Build *b, const FuncNest *fn, const UseList *uses) {
     if (fn->storage || fn->compute != b->root) return ir_bool(b->ir, true);
     const Node *any = ir_bool(b->ir, false);
-    for (int i = 0; i < uses->n; i++) any = ir_make2(b->ir, OP_LOR, any, uses->at[i]->runs);
+    for (int i = 0; i < uses->n;) any = ir_make2(b->ir, OP_LOR, any, low_group_runs(b, uses, i, &i));
     return sim_simplify(b->ir, b->base, any);
 }

@@ -92,8 +92,8 @@ static bool rounds(const StageSched *s, const char *name) {
 
 /* Of a dimension that is_pure_in. */
 static bool is_rounded(const FuncNest *fn, int d) {
-    for (int i = 0; i < fn->stage.n; i++) {
-        const StageSched *s = fn->stage.at[i]->sched;
+    for (int i = 0; i < fn->run.n; i++) {
+        const StageSched *s = fn->run.at[i]->sched;
         if (rounds(s, s->def->coord[d]->u.sym->name)) return true;
     }
     return false;

@@ -298,3 +298,22 @@ Stmt *st_substitute(Arena *a, Interner *I, Stmt *s, const Sym *var, const Node *
     StmtMap m = { .arena = a, .ir = I, .expr = substitute_expr, .user = &map };
     return st_map(&m, s);
 }
+
+/* ---- conditions ---- */
+
+static void fix(PtrMap *value, const Node *var, const Node *v) {
+    if (var->op == OP_VAR) pm_put(value, var->u.sym, (void *)(uintptr_t)v);
+}
+
+/* p == 3, flag, !flag, and conjunctions of these.  0 == p holds for -0 too, so floats are left alone. */
+void st_fixed(Interner *I, const Node *cond, PtrMap *value) {
+    while (cond->op == OP_LAND) {
+        st_fixed(I, cond->kid[1], value);
+        cond = cond->kid[0];
+    }
+    if (cond->op == OP_EQ && !ty_is_float((mlc_type)cond->kid[0]->type))
+        for (int k = 0; k < 2; k++)
+            if (ir_is_const(cond->kid[1 - k])) fix(value, cond->kid[k], cond->kid[1 - k]);
+    if (cond->op == OP_VAR) fix(value, cond, ir_bool(I, true));
+    if (cond->op == OP_LNOT) fix(value, cond->kid[0], ir_bool(I, false));
+}

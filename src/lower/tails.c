@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-static bool is_multiple(const Build *b, const Facts *f, const Node *e, int64_t of) {
+static bool is_multiple(const Build *b, const StageNest *st, const Facts *f, const Node *e, int64_t of) {
     int64_t v;
     if (ir_is_int(e, &v)) return v % of == 0;
     Congruence c = sim_congruence(b->ir, f, e);
-    return c.modulus % of == 0 && c.remainder % of == 0;
+    return (c.modulus % of == 0 && c.remainder % of == 0) || low_special_multiple(st, e, of);
 }
 
 static void note_effect(void *user, const Node *e) {
@@ -65,7 +65,7 @@ mlc_tail low_choose_tail(Build *b, StageNest *st, int i, const Node *extent, con
     const StageSched *sched = st->sched;
     const Split *s = &sched->split.at[i];
     const TailTraits *t = &sch_tail_traits[s->tail];
-    if (is_multiple(b, f, extent, s->factor)) return MLC_TAIL_COUNT;
+    if (is_multiple(b, st, f, extent, s->factor)) return MLC_TAIL_COUNT;
     const Dim *race = parallel_below(sched, i, s->outer);
     check_race(b, sched, i, race);
     if (t->again) check_short(b, st, s, extent, f);
@@ -93,9 +93,10 @@ void low_check_nested(Build *b, const StageSched *sched, const mlc_tail *tail, c
     fault_raise(b->fault, ERR_TAIL_NESTED, &place, s->inner, (long long)s->factor);
 }
 
-void low_check_rounded(Build *b, const Func *f, const char *dimension, const Split *s, const Node *stored, const Node *extent) {
+void low_check_rounded(Build *b, const StageNest *st, const char *dimension, const Split *s, const Node *stored, const Node *extent) {
     const Node *arg[2] = { extent, ir_idx(b->ir, s->factor) };
-    Stmt *check = low_check(b, ir_make2(b->ir, OP_EQ, stored, extent), ERR_TAIL_MULTIPLE, f->name, dimension, 2, arg);
+    const Node *other = ir_make1(b->ir, OP_LNOT, st->sched->when), *fits = ir_make2(b->ir, OP_EQ, stored, extent);
+    Stmt *check = low_check(b, ir_make2(b->ir, OP_LOR, other, fits), ERR_TAIL_MULTIPLE, st->fn->func->name, dimension, 2, arg);
     check->line = s->line;
     VEC_PUSH(b->arena, &b->check, check);
 }

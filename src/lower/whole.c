@@ -95,7 +95,7 @@ void low_whole_needs(Build *b, const Func *f, const StageNest *st, const Scope *
 
 /* Is what input i needs in dimension d there?  NULL: that is sure. */
 static Stmt *check_nested(Build *b, const StageNest *st, const Func *g, int d, Interval n) {
-    FuncNest *in = pm_get(&b->nest, g);
+    const FuncNest *in = low_nest_read(b, st, g);
     const Storage *t = in ? in->storage : pm_get(&b->external, g);
     Interner *ir = b->ir;
     CHECK(b->fault, t != NULL);

@@ -299,6 +299,30 @@ static Func *now(const Derive *d, Func *f) {
     return g ? g : f;
 }
 
+/* A condition over the sizes of the copies. */
+static const Node *condition_now(const Derive *d, const Node *cond) {
+    PtrMap size;
+    pm_init(&size, d->arena);
+    for (uint32_t i = 0; i < d->now.cap; i++) {
+        const Func *f = d->now.key[i], *g = f ? d->now.val[i] : NULL;
+        for (int k = 0; f != g && k < f->rank; k++) {
+            const Sym *from[3] = { f->min[k], f->extent[k], f->stride[k] }, *to[3] = { g->min[k], g->extent[k], g->stride[k] };
+            for (int j = 0; j < 3; j++)
+                if (from[j] && to[j]) pm_put(&size, from[j], (void *)(uintptr_t)ir_var(d->ir, to[j]));
+        }
+    }
+    return alg_replace(d->ir, cond, &size);
+}
+
+static mlc_directive directive_now(const Derive *d, mlc_directive l) {
+    if (l.at.f) l.at.f = now(d, l.at.f);
+    if (l.cond.node) l.cond.node = condition_now(d, l.cond.node);
+    mlc_directive *body = ARENA_ARRAY(d->arena, mlc_directive, l.n_body + 1);
+    for (int i = 0; i < l.n_body; i++) body[i] = directive_now(d, l.body[i]);
+    l.body = body;
+    return l;
+}
+
 /* The lines that do not derive, of the Funcs as they are now. */
 static struct mlc_plan *rest_of_plan(const Derive *d, const struct mlc_plan *plan) {
     struct mlc_plan *rest = arena_copy(d->arena, plan, sizeof *plan);
@@ -307,8 +331,8 @@ static struct mlc_plan *rest_of_plan(const Derive *d, const struct mlc_plan *pla
         PlanLine l = plan->line.at[i];
         if (sch_derives(&l)) continue;
         l.func = now(d, l.func);
-        if (l.d.at.f) l.d.at.f = now(d, l.d.at.f);
         if (l.d.made.f) l.d.made.f = now(d, l.d.made.f);
+        l.d = directive_now(d, l.d);
         VEC_PUSH(d->arena, &rest->line, l);
     }
     return rest;

@@ -110,6 +110,14 @@ mlc_directive mlc_memory_of(mlc_memory memory, mlc_loc loc) {
     return (mlc_directive){ .kind = MLC_STORE_IN, .memory = memory, .loc = loc };
 }
 
+mlc_directive mlc_specialize_of(mlc_expr cond, int n, const mlc_directive *body, mlc_loc loc) {
+    return (mlc_directive){ .kind = MLC_SPECIALIZE, .cond = cond, .n_body = n, .body = body, .loc = loc };
+}
+
+mlc_directive mlc_specialize_fail_of(const char *message, mlc_loc loc) {
+    return (mlc_directive){ .kind = MLC_SPECIALIZE_FAIL, .text = message, .loc = loc };
+}
+
 mlc_stage mlc_this_stage(mlc_stage s) {
     return s;
 }
@@ -142,6 +150,22 @@ static const char *word(const char *const *words, int n, int i) {
     return i >= 0 && i < n ? words[i] : "?";
 }
 
+static void print_body(StrBuf *out, const mlc_directive *d) {
+    sb_puts(out, " {");
+    for (int i = 0; i < d->n_body; i++) {
+        sb_puts(out, i ? ", " : " ");
+        sch_print_directive(out, &d->body[i]);
+    }
+    sb_puts(out, " }");
+}
+
+/* What is not a loop, a Func or a number. */
+static void print_other(StrBuf *out, const mlc_directive *d, char shape) {
+    if (shape == 's') ir_print_string(out, d->text ? d->text : "");
+    else if (d->cond.node) ir_print(out, d->cond.node);
+    else sb_puts(out, d->cond.imm.i ? "true" : "false");
+}
+
 void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     bool known = (unsigned)d->kind < MLC_DIRECTIVE_COUNT;
     const char *shape = known ? sch_directives[d->kind].shape : "", *comma = "";
@@ -167,6 +191,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
         else if (*shape == 'v' || *shape == 'n') print_loop(out, d->v[v++]);
         else if (*shape == 'm') sb_puts(out, word(sch_memories, MLC_MEMORY_COUNT, (int)d->memory));
         else if (*shape == 'y') sb_puts(out, word(sch_policies, MLC_PARTITION_COUNT, (int)d->k[k++]));
+        else if (*shape == 'e' || *shape == 's') print_other(out, d, *shape);
         else sb_printf(out, "%lld", (long long)d->k[k++]);
     }
     bool tail = *shape == 't' && d->tail > MLC_TAIL_AUTO && d->tail < MLC_TAIL_COUNT;
@@ -174,6 +199,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     if (*shape == 'd' && d->way) sb_printf(out, ", .way = %s", word(sch_ways, MLC_WAY_COUNT, (int)d->way));
     if (d->reassociate) sb_puts(out, ", .reassociate");
     sb_puts(out, ")");
+    if (*shape == 'b') print_body(out, d);
 }
 
 void sch_print_lines(StrBuf *out, const struct mlc_plan *p, const char *indent) {

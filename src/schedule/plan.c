@@ -60,6 +60,19 @@ static void check_funcs(mlc_plan *plan, const PlanLine *l, bool made, const Plac
     }
 }
 
+/* A directive as the plan keeps it: what it points to is the plan's own, conditions are nodes of the context. */
+static mlc_directive own(mlc_plan *plan, mlc_directive d) {
+    if (d.text) d.text = arena_str(plan->arena, d.text);
+    if (d.kind == MLC_SPECIALIZE) {
+        bool literal;
+        d.cond = alg_expr(plan->ctx, alg_node(plan->ctx, d.cond, &literal));
+    }
+    mlc_directive *body = ARENA_ARRAY(plan->arena, mlc_directive, d.n_body + 1);
+    for (int i = 0; i < d.n_body; i++) body[i] = own(plan, d.body[i]);
+    d.body = body;
+    return d;
+}
+
 /* What a directive must be before its loops are known. */
 static void check(mlc_plan *plan, const PlanLine *l) {
     Fault *f = &plan->ctx->fault;
@@ -84,6 +97,7 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     bool policy = d->kind != MLC_PARTITION || (d->k[0] >= 0 && d->k[0] < MLC_PARTITION_COUNT);
     if (!policy) fault_raise(f, ERR_BAD_WORD, &place, (int)d->k[0], "policy", "MLC_PARTITION_AUTO, NEVER, ALWAYS");
     if ((unsigned)d->tail >= MLC_TAIL_COUNT) fault_raise(f, ERR_BAD_TAIL, &place, (int)d->tail);
+    for (int i = 0; i < d->n_body; i++) check(plan, &(PlanLine){ .func = l->func, .stage = l->stage, .d = d->body[i] });
 }
 
 bool mlc_plan_append(mlc_plan *plan, mlc_stage s, int n, const mlc_directive *d) {
@@ -96,7 +110,7 @@ bool mlc_plan_append(mlc_plan *plan, mlc_stage s, int n, const mlc_directive *d)
         return false;
     }
     for (int i = 0; i < n; i++) {
-        PlanLine line = { .func = s.f, .stage = s.stage, .d = d[i] };
+        PlanLine line = { .func = s.f, .stage = s.stage, .d = own(plan, d[i]) };
         check(plan, &line);
         VEC_PUSH(plan->arena, &plan->line, line);
     }
@@ -111,16 +125,16 @@ bool mlc_apply(mlc_stage s, int n, const mlc_directive *d) {
 bool mlc_plan_parse(mlc_plan *plan, const char *text, const char *file) {
     if (!plan || !text) return false;
     mlc_ctx *ctx = plan->ctx;
-    Lexer L = { 0 };
+    TextParser t = { .ctx = ctx };
     Barrier b;
     int lines = plan->line.n, errors = ctx->fault.info.code;
     if (!FAULT_TRY(&ctx->fault, b)) {
         plan->line.n = lines;
-        if (!errors) lex_show_caret(&L);
+        if (!errors) lex_show_caret(&t.P.lex);
         return false;
     }
-    lex_init(&L, &ctx->arena, &ctx->fault, arena_str(&ctx->arena, text), strlen(text), file ? arena_str(&ctx->arena, file) : "plan", 1);
-    sch_parse_plan(&L, plan, NULL);
+    alg_text_init(&t, ctx, arena_str(&ctx->arena, text), strlen(text), file ? arena_str(&ctx->arena, file) : "plan", 1);
+    sch_parse_plan(&t, plan, NULL);
     FAULT_END(&ctx->fault, b);
     return true;
 }

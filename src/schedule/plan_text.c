@@ -1,15 +1,19 @@
 /* plan_text.c - plans from text, by the rows of directives.def:
  *
  *     by: tile(x, y, xo, yo, xi, yi, 32, 8, .tail = guard), vectorize(xi, 8);
- *     bx.u0: compute_at(by, xo) */
+ *     bx.u0: compute_at(by, xo), specialize(n > 3) { vectorize(x, 8) } */
 #include "schedule/schedule.h"
 
 #include <string.h>
 
+enum { MOST_BRACES = 32 };
+
 typedef struct {
+    TextParser *text;
     Lexer *L;
     mlc_plan *plan;
     mlc_ctx *ctx;
+    int braces; /* around the current token */
 } PlanText;
 
 static const char *did_you_mean(PlanText *t, const char *word, const char *const *names, int n) {
@@ -139,6 +143,10 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
         d->memory = (mlc_memory)word(t, "a memory: heap, stack or register", sch_memories, MLC_MEMORY_COUNT, ERR_PLAN_MEMORY);
     } else if (shape == 'y') {
         d->k[(*k)++] = word(t, "a policy: auto, never or always", sch_policies, MLC_PARTITION_COUNT, ERR_PLAN_POLICY);
+    } else if (shape == 's') {
+        d->text = lex_string(t->L, "a message in quotes");
+    } else if (shape == 'e') {
+        d->cond = alg_expr(t->ctx, ir_parse_check(&t->text->P, ir_parse_expr(&t->text->P).e));
     } else {
         d->k[(*k)++] = lex_integer(t->L, shape == 'k' ? "a size of 1 or more" : "an integer");
         bool wrong = shape == 'k' && d->k[*k - 1] < 1;
@@ -195,6 +203,8 @@ static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) 
     while (lex_accept(t->L, ",")) option(t, d, info->name, option_at ? *option_at : 0);
 }
 
+static void body(PlanText *t, mlc_directive *d);
+
 static mlc_directive directive(PlanText *t) {
     Token at = t->L->tok;
     const char *names[MLC_DIRECTIVE_COUNT], *name = lex_name(t->L, "a directive");
@@ -205,18 +215,38 @@ static mlc_directive directive(PlanText *t) {
         lex_expect(t->L, "(");
         arguments(t, &d, &sch_directives[i]);
         lex_expect(t->L, ")");
+        if (strchr(sch_directives[i].shape, 'b')) body(t, &d);
         return d;
     }
     Place place = lex_place_of(t->L, &at);
     fault_raise(t->L->fault, ERR_PLAN_DIRECTIVE, &place, name, did_you_mean(t, name, names, MLC_DIRECTIVE_COUNT));
 }
 
+/* { directive, ... } */
+static void body(PlanText *t, mlc_directive *d) {
+    VEC(mlc_directive) all = { 0 };
+    Place place = lex_place(t->L);
+    if (++t->braces > MOST_BRACES) fault_raise(t->L->fault, ERR_TEXT_DEPTH, &place, MOST_BRACES);
+    lex_expect(t->L, "{");
+    if (!lex_is(t->L, "}")) {
+        do {
+            mlc_directive one = directive(t);
+            VEC_PUSH(t->plan->arena, &all, one);
+        } while (lex_accept(t->L, ","));
+    }
+    lex_expect(t->L, "}");
+    t->braces--;
+    d->body = all.at;
+    d->n_body = all.n;
+}
+
 static bool at_close(const Lexer *L, const char *close) {
     return close ? lex_is(L, close) : lex_at_end(L);
 }
 
-void sch_parse_plan(Lexer *L, mlc_plan *plan, const char *close) {
-    PlanText t = { L, plan, plan->ctx };
+void sch_parse_plan(TextParser *text, mlc_plan *plan, const char *close) {
+    Lexer *L = &text->P.lex;
+    PlanText t = { .text = text, .L = L, .plan = plan, .ctx = plan->ctx };
     while (!at_close(L, close)) {
         if (lex_accept(L, ";")) continue;
         mlc_stage s = stage_of(&t, 0);

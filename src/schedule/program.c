@@ -34,7 +34,7 @@ static bool plan_statement(void *user, TextParser *t) {
     if (!plan) fault_jump(L->fault);
     plan->name = name;
     lex_expect(L, "{");
-    sch_parse_plan(L, plan, "}");
+    sch_parse_plan(t, plan, "}");
     lex_expect(L, "}");
     VEC_PUSH(&t->ctx->arena, &p->plans, plan);
     return true;
@@ -110,21 +110,36 @@ static void print_plan(StrBuf *out, const mlc_plan *plan, int i) {
     sb_puts(out, "}\n");
 }
 
-static void add_func(Arena *a, AlsoPrint *also, Func *f) {
-    if (f && !f->poison && (f->is_input || f->def.n)) VEC_PUSH(a, &also->funcs, f);
+/* A plan may name Funcs and RVars that the outputs do not need: they are printed too, so that it reads back. */
+typedef struct {
+    Arena *arena;
+    AlsoPrint *also;
+} Scheduled;
+
+static void add_func(Scheduled *s, Func *f) {
+    if (f && !f->poison && (f->is_input || f->def.n)) VEC_PUSH(s->arena, &s->also->funcs, f);
 }
 
-/* A plan may name Funcs and RVars that the outputs do not need: they are printed too, so that it reads back. */
+static void add_size(void *user, const Node *e) {
+    if (e->op == OP_VAR) add_func(user, e->u.sym->func);
+}
+
+static void add_directive(Scheduled *s, const mlc_directive *d) {
+    add_func(s, d->at.f);
+    for (int k = 0; k < d->n_func; k++) add_func(s, d->func[k].f);
+    for (int k = 0; k < 8; k++) {
+        const Sym *v = d->v[k].sym;
+        if (v && v->kind == SYM_RVAR) VEC_PUSH(s->arena, &s->also->rdoms, v->rdom);
+    }
+    if (d->cond.node) ir_visit(s->arena, d->cond.node, add_size, s);
+    for (int i = 0; i < d->n_body; i++) add_directive(s, &d->body[i]);
+}
+
 static void add_scheduled(Arena *a, AlsoPrint *also, const mlc_plan *plan) {
+    Scheduled s = { a, also };
     for (int i = 0; i < plan->line.n; i++) {
-        const mlc_directive *d = &plan->line.at[i].d;
-        add_func(a, also, plan->line.at[i].func);
-        add_func(a, also, d->at.f);
-        for (int k = 0; k < d->n_func; k++) add_func(a, also, d->func[k].f);
-        for (int k = 0; k < 8; k++) {
-            const Sym *s = d->v[k].sym;
-            if (s && s->kind == SYM_RVAR) VEC_PUSH(a, &also->rdoms, s->rdom);
-        }
+        add_func(&s, plan->line.at[i].func);
+        add_directive(&s, &plan->line.at[i].d);
     }
 }
 

@@ -11,7 +11,7 @@ FuncSched *sch_new_sched(Resolve *r, Func *f) {
     fs->func = f;
     sch_first_storage(fs);
     for (int i = 0; i < f->def.n; i++) {
-        StageSched st = { .func = f, .index = i, .def = f->def.at[i] };
+        StageSched st = { .func = f, .index = i, .def = f->def.at[i], .when = ir_bool(r->ir, true) };
         sch_first_loops(r, &st);
         VEC_PUSH(r->arena, &fs->stage, st);
     }
@@ -108,7 +108,8 @@ static void apply_line(Resolve *r, const PlanLine *line) {
     case MLC_RFACTOR: sch_rfactor(r, &fs->stage.at[line->stage], line); break;
     case MLC_ESTIMATE: break; /* for tuners alone */
     case MLC_UNSCHEDULED: fs->stage.at[line->stage].touched = true; break;
-    default: sch_loop_directive(r, &fs->stage.at[line->stage], line); break;
+    default:
+        if (!sch_stage_directive(r, &fs->stage.at[line->stage], line)) BUG(r->fault, "a directive that nobody resolves");
     }
 }
 
@@ -118,7 +119,8 @@ static const PlanLine *first_loop_line(const struct mlc_plan *plan, const Func *
     for (int i = 0; i < plan->line.n; i++) {
         mlc_directive_kind k = plan->line.at[i].d.kind;
         bool boxes = k >= MLC_BOUND && k <= MLC_ALIGN_EXTENT;
-        if (plan->line.at[i].func == f && (k < MLC_COMPUTE_ROOT || boxes)) return &plan->line.at[i];
+        bool special = k == MLC_SPECIALIZE || k == MLC_SPECIALIZE_FAIL;
+        if (plan->line.at[i].func == f && (k < MLC_COMPUTE_ROOT || boxes || special)) return &plan->line.at[i];
     }
     return NULL;
 }
@@ -198,7 +200,7 @@ static void check_level(Resolve *r, const Level *at) {
     FuncSched *fs = pm_get(&r->s->sched, at->func);
     if (fs->compute.kind == AT_INLINE) fault_raise(r->fault, ERR_AT_INLINED, &place, at->func->name);
     for (int i = 0; i < fs->stage.n; i++)
-        if ((at->stage < 0 || at->stage == i) && sch_find_loop(&fs->stage.at[i], at->loop)) return;
+        if ((at->stage < 0 || at->stage == i) && sch_has_loop(&fs->stage.at[i], at->loop)) return;
     int stage = at->stage < 0 ? 0 : at->stage;
     fault_raise(r->fault, ERR_NO_LOOP, &place, at->loop, sch_stage_name(r->arena, at->func, stage),
                 sch_loop_names(r->arena, &fs->stage.at[stage]));

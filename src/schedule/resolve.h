@@ -28,9 +28,15 @@ void sch_check_taken_apart(Resolve *r, const StageSched *st, const PlanLine *lin
 void sch_bound_directive(Resolve *r, FuncSched *fs, const PlanLine *line);
 void sch_check_bounds(Resolve *r, const FuncSched *fs);
 
-/* resolve_loops.c: the loops of one stage before any directive, and a directive applied to them. */
+/* resolve_loops.c: the loops of one stage before any directive, and a directive applied to them; false: it is
+ * about something else. */
 void sch_first_loops(Resolve *r, StageSched *st);
-void sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line);
+bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line);
+
+/* specialize.c: a directive about one stage alone applied to it; false: it is about something else. */
+bool sch_stage_directive(Resolve *r, StageSched *st, const PlanLine *line);
+/* Has the stage, or one of its specializations, this loop? */
+bool sch_has_loop(const StageSched *st, const char *name);
 
 /* resolve_storage.c: a Func's memory before any directive, and a directive applied to it. */
 void sch_first_storage(FuncSched *fs);

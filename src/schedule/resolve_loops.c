@@ -252,9 +252,7 @@ static void apply_mark(Resolve *r, StageSched *st, const PlanLine *line, LoopKin
     st->dim.at[at].line = line;
 }
 
-void sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
-    Place place = sch_place(r->arena, line);
-    if (alg_is_whole(st->func)) fault_raise(r->fault, ERR_STAGE_LOOPS, &place, st->func->name);
+bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     switch (line->d.kind) {
     case MLC_SPLIT: apply_split(r, st, line); break;
     case MLC_FUSE: apply_fuse(r, st, line); break;
@@ -266,7 +264,8 @@ void sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     case MLC_UNROLL: apply_mark(r, st, line, LOOP_UNROLL, "u"); break;
     case MLC_RENAME: apply_rename(r, st, line); break;
     case MLC_PARTITION: apply_partition(r, st, line); break;
-    default: BUG(r->fault, "a directive that is not about loops");
+    default: return false;
     }
     st->touched = true;
+    return true;
 }

@@ -7,7 +7,7 @@
 #define SCHEDULE_H
 
 #include "algorithm/algorithm.h"
-#include "ir/lex.h"
+#include "algorithm/text.h"
 #include <mlc/schedule.h>
 
 /* One line of a plan. */
@@ -30,13 +30,13 @@ typedef struct {
     const char *name, *shape, *example, *doc;
 } DirectiveInfo;
 extern const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT];
-#define SHAPE_OPTIONS "tdr" /* letters of a shape that stand for an option */
+#define SHAPE_OPTIONS "tdrb" /* letters of a shape that stand for an option, or for directives in braces */
 extern const char *const sch_tails[MLC_TAIL_COUNT], *const sch_memories[MLC_MEMORY_COUNT], *const sch_ways[MLC_WAY_COUNT];
 extern const char *const sch_policies[MLC_PARTITION_COUNT];
 
 /* Appends the lines `stage: directive, ...; ...` from the current token up to the sign `close`, or to the
  * end of the text where it is NULL; raises at the first that is wrong. */
-void sch_parse_plan(Lexer *L, struct mlc_plan *p, const char *close);
+void sch_parse_plan(TextParser *t, struct mlc_plan *p, const char *close);
 
 void sch_print_directive(StrBuf *out, const mlc_directive *d); /* `split(x, xo, xi, 8, .tail = guard)` */
 void sch_print_plan(StrBuf *out, const struct mlc_plan *p); /* a line a stage */
@@ -91,14 +91,25 @@ typedef struct {
     const PlanLine *line; /* the directive that made or marked it, NULL: the definition itself */
 } Dim;
 
+/* A stage has one of these, and one more for each of its specializations, which may have some themselves. */
+typedef struct StageSched StageSched;
 typedef struct {
+    const Node *cond;     /* canonical; of the ones that hold, the first wins */
+    StageSched *sched;
+    const PlanLine *line;
+} Special;
+
+struct StageSched {
     Func *func;
     int index;            /* stage */
     const Def *def;
     VEC(Split) split;     /* in order of application */
     VEC(Dim) dim;         /* innermost first */
     bool touched;
-} StageSched;
+    VEC(Special) special; /* tried in order before this schedule itself */
+    const Node *when;     /* a call runs this schedule itself exactly where this holds */
+    const PlanLine *fail; /* specialize_fail: such a call is an error, NULL: none */
+};
 
 typedef enum { AT_INLINE, AT_ROOT, AT_LOOP } LevelKind;
 typedef struct {
