@@ -507,6 +507,20 @@ static void specialize(Plan *p, const Nest *so_far, bool pure) {
     if (gen_below(p->g, 40) == 0) begin(p, "specialize_fail"), gen_put(p->g, "\"none\")");
 }
 
+/* What the stage reads some iterations of a loop later: inputs rather, since Funcs are placed after this. */
+static void prefetch(Plan *p, const Nest *n, int k, int stage) {
+    static const char *const bounds[] = { "", ", .bounds = guard", ", .bounds = non_faulting" };
+    Gen *g = p->g;
+    int f = gen_below(g, gen_below(g, 4) ? g->n_inputs : n_all(p)), vector = -1;
+    for (int i = 0; i < n->n; i++)
+        if (n->loop[i].vector && !p->careless) vector = i;
+    if (vector + 1 >= n->n || (!p->careless && !reads(p, k, stage, f))) return;
+    int at = vector + 1 + gen_below(g, n->n - vector - 1), from = at + gen_below(g, n->n - at);
+    if (strchr(n->loop[at].name, '$') || strchr(n->loop[from].name, '$')) return;
+    begin(p, "prefetch");
+    gen_put(g, "%s, %s, %s, %d%s)", func_of(p, f)->name, n->loop[at].name, n->loop[from].name, 1 + gen_below(g, 4), bounds[gen_below(g, 3)]);
+}
+
 static void loops(Plan *p, int k, int stage) {
     Nest *n = &p->nest[k][stage];
     bool pure = stage == 0;
@@ -515,6 +529,7 @@ static void loops(Plan *p, int k, int stage) {
     while (gen_below(p->g, 8) == 0) specialize(p, n, pure);
     if (gen_below(p->g, 6) == 0) rename_loop(p, n);
     if (gen_below(p->g, 6) == 0) part(p, n);
+    for (int i = 0; i < 3 && gen_below(p->g, 2); i++) prefetch(p, n, k, stage);
 }
 
 /* Boxes of inner Funcs grow; a bound of their extent may be too small. */

@@ -11,12 +11,14 @@ BEGIN {
     print "|---|---|---|"
 }
 /^ \*|^\/\*/ { next } # the head comment
-/^(DIRECTIVE|TAIL|MEMORY|WAY)\(/ { row = "" }
+/^(DIRECTIVE|TAIL|MEMORY|WAY|FETCH)\(/ { row = "" }
 {
     row = row $0
     if ($0 !~ /\)$/) next
+    gsub(/\\"/, "\001", row) # a quote inside of a text
     split(row, head, /[(,] */)
     if (split(row, text, "\"") < 2) next
+    gsub(/\001/, "\"", text[4])
     if (row ~ /^DIRECTIVE/) printf "| `%s` | `%s` | %s |\n", head[3], text[4], text[6]
     if (row ~ /^TAIL/) {
         if (!tails++) print "\n| `.tail =` | what happens where the extent is no multiple of the factor |\n|---|---|"
@@ -28,6 +30,10 @@ BEGIN {
     }
     if (row ~ /^WAY/) {
         if (!ways++) print "\n| `.way =` | which way the window of a folded dimension moves |\n|---|---|"
+        printf "| `%s` | %s |\n", head[3], text[2]
+    }
+    if (row ~ /^FETCH/) {
+        if (!fetches++) print "\n| `.bounds =` | what a prefetch does where the region ahead is not all in memory |\n|---|---|"
         printf "| `%s` | %s |\n", head[3], text[2]
     }
     row = ""

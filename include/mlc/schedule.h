@@ -48,7 +48,7 @@ typedef enum {
     MLC_ASYNC, MLC_RING_BUFFER,
     MLC_BOUND, MLC_BOUND_EXTENT, MLC_ALIGN_BOUNDS, MLC_ALIGN_EXTENT, MLC_ESTIMATE, MLC_UNSCHEDULED,
     MLC_IN, MLC_CLONE_IN, MLC_EAGER_INLINE, MLC_RFACTOR,
-    MLC_SPECIALIZE, MLC_SPECIALIZE_FAIL,
+    MLC_SPECIALIZE, MLC_SPECIALIZE_FAIL, MLC_PREFETCH,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -59,6 +59,14 @@ typedef enum {
     MLC_PARTITION_ALWAYS, /* also where it seems not to pay; an error where nothing can be cut */
     MLC_PARTITION_COUNT
 } mlc_partition_policy;
+
+/* What a prefetch does where the region ahead is not all in memory. */
+typedef enum {
+    MLC_FETCH_CLAMP,        /* fetches the part that is, or its edge */
+    MLC_FETCH_GUARD,        /* fetches nothing */
+    MLC_FETCH_NON_FAULTING, /* fetches it nevertheless: no address of a prefetch faults */
+    MLC_FETCH_COUNT
+} mlc_fetch;
 
 /* One directive.  Fields that its kind does not use are zero. */
 typedef struct mlc_directive mlc_directive;
@@ -73,7 +81,8 @@ struct mlc_directive {
     mlc_memory memory;   /* store_in */
     mlc_way way;         /* fold_storage */
     bool reassociate;    /* float + and * may be grouped and ordered otherwise */
-    mlc_func at;         /* compute_at, store_at: the consumer */
+    mlc_fetch bounds;    /* prefetch */
+    mlc_func at;         /* compute_at, store_at: the consumer; prefetch: what is read */
     int at_stage;        /* -1: any of its stages that has the loop */
     int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs */
     mlc_func func[8];    /* ... and which */
@@ -178,6 +187,10 @@ typedef struct mlc_plan mlc_plan;
  * .reassociate accepts: mlc_explain prints, at level algorithm, the algorithm that the plan derives.  Later lines
  * of the plan schedule parts; what they do not is computed at the innermost loop that joins. */
 #define mlc_rfactor(...) mlc_rfactor_of((struct mlc_rfactor_args){ .loc = MLC_HERE, __VA_ARGS__ })
+/* prefetch(f, at, from, offset): each iteration of the loop `at` first asks the caches for the region of f, an
+ * input or a Func stored outside of the loop `from`, that this stage reads there `offset` iterations of `from`
+ * later; `from` is `at` or a loop around it.  .bounds = MLC_FETCH_... may follow. */
+#define mlc_prefetch(...) mlc_prefetch_of((struct mlc_prefetch_args){ .loc = MLC_HERE, __VA_ARGS__ })
 
 /* ---- plans ---- */
 
@@ -243,6 +256,14 @@ struct mlc_align_args {
     mlc_var v;
     int64_t modulus, remainder;
 };
+struct mlc_prefetch_args {
+    mlc_loc loc;
+    mlc_func f;
+    mlc_var at, from;
+    int64_t offset;
+    mlc_fetch bounds;
+};
+MLC_API mlc_directive mlc_prefetch_of(struct mlc_prefetch_args a);
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);

@@ -125,5 +125,6 @@ typedef mlc_rdom RDom;
 #define eager_inline(...) mlc_eager_inline(__VA_ARGS__)
 #define specialize(...) mlc_specialize(__VA_ARGS__)
 #define specialize_fail(...) mlc_specialize_fail(__VA_ARGS__)
+#define prefetch(...) mlc_prefetch(__VA_ARGS__)
 
 #endif

@@ -75,6 +75,13 @@ void scalar_leaf(Gen *G, const Stmt *s) {
     }
 }
 
+static void prefetch(Gen *G, const Stmt *s) {
+    const Node *e = s->u.prefetch.read;
+    Env v;
+    env_init(G, &v, NULL);
+    line(G, "__builtin_prefetch(%s, 0, 3);", mem_address(G, &v, e->u.storage, e->aux, legal(G, e->kid[0])));
+}
+
 /* ---- scopes ---- */
 
 const Facts *fact_loop(Gen *G, const Sym *var, const Node *min, const Node *extent) {
@@ -415,6 +422,7 @@ void stmt(Gen *G, const Stmt *s) {
     case ST_LET: lets(G, s); break;
     case ST_IF: condition(G, s); break;
     case ST_STORE: case ST_EVAL: scalar_leaf(G, s); break;
+    case ST_PREFETCH: prefetch(G, s); break;
     case ST_ALLOC: allocate(G, s); break;
     case ST_PRODUCE: produce(G, s); break;
     case ST_CHECK: check(G, s); break;

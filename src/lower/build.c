@@ -32,6 +32,11 @@ void low_build(Program *p, const LowerOptions *o) {
         FuncSched *fs = pm_get(&b.sched->sched, b.sched->order.at[i]);
         if (fs && fs->compute.kind != AT_INLINE) low_inject(&b, fs);
     }
+    for (int i = 0; i < b.sched->order.n; i++) {
+        const NestList *nests = pm_get(&b.nest, b.sched->order.at[i]);
+        for (int k = 0; nests && k < nests->n; k++)
+            for (int s = 0; s < nests->at[k]->run.n; s++) low_prefetch(&b, nests->at[k]->run.at[s]);
+    }
     low_entry_checks(&b);
     p->body = low_emit(&b);
 }

@@ -132,6 +132,10 @@ static Stmt *emit_scope(Build *b, Scope *s) {
             body = st_block(a, 2, both);
         }
     }
+    if (s->prefetch.n && body) {
+        Stmt *both[2] = { st_block(a, s->prefetch.n, s->prefetch.at), body };
+        body = st_block(a, 2, both);
+    }
     if (s->check.n) {
         Stmt *both[2] = { st_block(a, s->check.n, s->check.at), body };
         body = st_block(a, 2, both);

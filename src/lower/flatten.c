@@ -112,7 +112,7 @@ static Stmt *flatten_call(StmtMap *m, Stmt *s) {
             min[d] = at[0];
         }
         now->u.call.storage[i] = where->storage;
-        e[n + i] = one_index(m->ir, where, min);
+        e[n + i] = one_index(f, m->ir, where, min);
     }
     return now;
 }

@@ -285,6 +285,17 @@ static _Noreturn void raise_check(Run *r, const Stmt *s, const Lane *l) {
     fault_jump(r->fault);
 }
 
+/* Changes nothing: only whether it would find memory is counted. */
+static void exec_prefetch(Run *r, const Stmt *s, const Lane *l) {
+    const Node *e = s->u.prefetch.read;
+    const void *memory = e->op == OP_ACCESS ? (const void *)e->u.func : e->u.storage;
+    int64_t coord[MAX_RANK] = { 0 };
+    for (int d = 0; d < e->n; d++) coord[d] = run_index(r, l, e->kid[d], "a prefetch");
+    if (!r->stats) return;
+    r->stats->prefetches++;
+    r->stats->outside += !run_inside(r, l->memory[run_number(r, memory)], e->n, coord);
+}
+
 static void exec(Run *r, const Stmt *s, const Lanes *L) {
     State state;
     switch (s->kind) {
@@ -314,6 +325,7 @@ static void exec(Run *r, const Stmt *s, const Lanes *L) {
     case ST_CALL:
         for (int i = 0; i < L->n; i++) count_stores(r, s->u.call.func, (int)run_call(r, s, L->at[i]));
         break;
+    case ST_PREFETCH: exec_prefetch(r, s, L->at[0]); break;
     }
 }
 

@@ -24,6 +24,7 @@ typedef struct {
     VEC(LoopCount) count;
     VEC(LoopAlloc) alloc;
     int64_t live, peak;  /* bytes of internal allocations, all at once */
+    int64_t prefetches, outside; /* ... and how many of them lay outside of their memory */
 } LoopStats;
 
 /* `buffers` by slot: inputs, then outputs.  `params` by Sym.slot, as a call

@@ -173,6 +173,15 @@ static int64_t modulo(int64_t a, int64_t b) {
     return (a % b + b) % b;
 }
 
+bool run_inside(const Run *r, const Memory *m, int n, const int64_t *coord) {
+    if (r->p->flat) return coord[0] >= m->first && coord[0] - m->first < m->count;
+    for (int d = 0; d < n; d++) {
+        int64_t fold = m->storage->fold[d], c = fold > 0 ? modulo(coord[d], fold) : coord[d];
+        if (c < m->min[d] || c - m->min[d] >= m->extent[d]) return false;
+    }
+    return true;
+}
+
 int64_t run_offset(Run *r, const Memory *m, int n, const int64_t *coord) {
     const Storage *s = m->storage;
     if (r->p->flat) {

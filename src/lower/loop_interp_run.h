@@ -102,6 +102,7 @@ Memory *run_allocate(Run *r, const Lane *l, const Storage *s);
 void run_release(Run *r, Memory *m);
 /* Where a point or a flat index lives in m: the offset.  Out of bounds is an error. */
 int64_t run_offset(Run *r, const Memory *m, int n, const int64_t *coord);
+bool run_inside(const Run *r, const Memory *m, int n, const int64_t *coord);
 void run_hold(const Memory *m, int64_t offset, const int64_t *coord);
 void run_check_held(Run *r, const Memory *m, int64_t offset, const int64_t *coord);
 void run_check_outputs(Run *r, const Lane *l);

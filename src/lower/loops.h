@@ -50,7 +50,7 @@ typedef struct Storage {
 } Storage;
 
 typedef struct Stmt Stmt;
-typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK, ST_CALL } StmtKind;
+typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK, ST_CALL, ST_PREFETCH } StmtKind;
 
 /* An if whose condition differs between lanes needs a mask for what its lanes store and load.  MASK_NONE asks
  * whether any lane runs, and masks both; the others do not ask.  MASK_LOADS and MASK_STORES mask the one alone:
@@ -83,6 +83,8 @@ struct Stmt {
          * (alg_whole tells how many), then the OP_STAGE itself, in which who looks for reads finds them.  In its place
          * flatten puts the index of the element at the mins of each, and the memory. */
         struct { Func *func; int n; const Node **e; Storage **storage; } call;
+        /* Asks the caches for what `read`, an access (flat: a load), would read; it may lie outside of memory. */
+        struct { const Node *read; } prefetch;
     } u;
 };
 
@@ -114,6 +116,7 @@ Stmt *st_store(Arena *a, Func *f, int rank, const Node *const *coord, int n, con
 Stmt *st_alloc(Arena *a, Storage *s, Stmt *body);
 Stmt *st_turn(Arena *a, Channel *c, int reader, const Node *ahead, Stmt *body);
 Stmt *st_fork(Arena *a, Channel *c, Stmt *task, Stmt *rest);
+Stmt *st_prefetch(Arena *a, const Node *read);
 Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body);
 
 /* How many indices of dimension d of an internal memory there is room for, and padding with it. */

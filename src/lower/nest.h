@@ -59,6 +59,7 @@ struct Scope {
     VEC(Guard) guard;
     VEC(BoxLet) box;      /* boxes of what is computed here: consumers first */
     VEC(Stmt *) check;    /* of what is computed here, before any of it (root: Build.check) */
+    VEC(Stmt *) prefetch; /* at the start of each iteration */
     VEC(Item) item;       /* consumers first; each encloses the ones before it */
     Scope *inner;         /* the stage's next loop, NULL: its leaf */
 };
@@ -194,6 +195,9 @@ Scope *low_special_store(Build *b, const FuncSched *fs, const ScopeList *places,
 void low_check_fail(Build *b, const StageNest *st);
 /* The nest of f whose memory the stage reads, NULL: f is not computed, or not around the stage. */
 FuncNest *low_nest_read(Build *b, const StageNest *st, const Func *f);
+
+/* prefetch.c: what the stages fetch ahead, once all memory has its place. */
+void low_prefetch(Build *b, StageNest *st);
 
 /* sliding.c: of a Func stored outside of where it is computed, compute only what is new. */
 bool low_slide(Build *b, FuncNest *fn);

@@ -201,6 +201,11 @@ static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
         ir_print(out, s->u.eval.value);
         break;
     case ST_CALL: print_call(out, s); break;
+    case ST_PREFETCH:
+        sb_puts(out, "prefetch ");
+        ir_print(out, s->u.prefetch.read);
+        print_line(out, s->line);
+        break;
     case ST_BLOCK: break;
     }
     sb_puts(out, "\n");

@@ -88,6 +88,12 @@ Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body) {
     return s;
 }
 
+Stmt *st_prefetch(Arena *a, const Node *read) {
+    Stmt *s = make(a, ST_PREFETCH);
+    s->u.prefetch.read = read;
+    return s;
+}
+
 /* ---- memory ---- */
 
 int64_t st_align_up(int64_t n, int64_t align) {
@@ -267,6 +273,16 @@ static Stmt *map_call(StmtMap *m, Stmt *s) {
     return copy;
 }
 
+/* What became no read any more needs no fetching. */
+static Stmt *map_prefetch(StmtMap *m, Stmt *s) {
+    const Node *read = map_expr(m, s->u.prefetch.read);
+    if (read == s->u.prefetch.read) return s;
+    if (read->op != OP_ACCESS && read->op != OP_LOAD) return NULL;
+    Stmt *now = arena_copy(m->arena, s, sizeof *s);
+    now->u.prefetch.read = read;
+    return now;
+}
+
 Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     switch (s->kind) {
     case ST_BLOCK: return map_block(m, s);
@@ -281,6 +297,7 @@ Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     case ST_TURN: return map_turn(m, s);
     case ST_FORK: return map_fork(m, s);
     case ST_CALL: return map_call(m, s);
+    case ST_PREFETCH: return map_prefetch(m, s);
     }
     return s;
 }

@@ -149,6 +149,7 @@ static void check_stmt(Verify *v, const Stmt *s) {
     case ST_FORK: check_fork(v, s); break;
     case ST_EVAL: check_expr(v, s->u.eval.value); break;
     case ST_CALL: check_call(v, s); break;
+    case ST_PREFETCH: check_expr(v, s->u.prefetch.read); break;
     }
 }
 

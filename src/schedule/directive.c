@@ -28,6 +28,11 @@ const char *const sch_ways[MLC_WAY_COUNT] = {
 #include "directives.def"
 };
 
+const char *const sch_fetches[MLC_FETCH_COUNT] = {
+#define FETCH(kind, name, doc) [MLC_FETCH_##kind] = #name,
+#include "directives.def"
+};
+
 /* ---- constructors ---- */
 
 mlc_directive mlc_split_of(struct mlc_split_args a) {
@@ -118,6 +123,11 @@ mlc_directive mlc_specialize_fail_of(const char *message, mlc_loc loc) {
     return (mlc_directive){ .kind = MLC_SPECIALIZE_FAIL, .text = message, .loc = loc };
 }
 
+mlc_directive mlc_prefetch_of(struct mlc_prefetch_args a) {
+    return (mlc_directive){ .kind = MLC_PREFETCH, .n = 2, .v = { a.at, a.from }, .k = { a.offset }, .bounds = a.bounds,
+                            .at = a.f, .at_stage = -1, .loc = a.loc };
+}
+
 mlc_stage mlc_this_stage(mlc_stage s) {
     return s;
 }
@@ -185,7 +195,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
         }
         sb_puts(out, comma);
         comma = ", ";
-        if (*shape == 'f') print_stage(out, d->at.f, d->at_stage, true);
+        if (*shape == 'f' || *shape == 'F') print_stage(out, d->at.f, d->at_stage, true);
         else if (*shape == 'w') print_stage(out, d->made.f, 0, false);
         else if (*shape == 'p') print_loop(out, d->v[v]), sb_puts(out, ", "), print_loop(out, d->v[v + 1]), v += 2;
         else if (*shape == 'v' || *shape == 'n') print_loop(out, d->v[v++]);
@@ -197,6 +207,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     bool tail = *shape == 't' && d->tail > MLC_TAIL_AUTO && d->tail < MLC_TAIL_COUNT;
     if (tail) sb_printf(out, ", .tail = %s", sch_tails[d->tail]);
     if (*shape == 'd' && d->way) sb_printf(out, ", .way = %s", word(sch_ways, MLC_WAY_COUNT, (int)d->way));
+    if (*shape == 'o' && d->bounds) sb_printf(out, ", .bounds = %s", word(sch_fetches, MLC_FETCH_COUNT, (int)d->bounds));
     if (d->reassociate) sb_puts(out, ", .reassociate");
     sb_puts(out, ")");
     if (*shape == 'b') print_body(out, d);

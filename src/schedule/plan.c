@@ -82,7 +82,7 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     if ((unsigned)d->kind >= MLC_DIRECTIVE_COUNT) fault_raise(f, ERR_PLAN_KIND, &place, (int)d->kind);
     place = sch_place(plan->arena, l);
     const char *shape = sch_directives[d->kind].shape;
-    bool consumer = *shape == 'f';
+    bool consumer = *shape == 'f' || *shape == 'F';
     if (l->func->ctx != plan->ctx || (consumer && d->at.f && d->at.f->ctx != plan->ctx)) fault_raise(f, ERR_CONTEXTS_MIX, &place);
     if (consumer && !d->at.f) fault_raise(f, ERR_PLAN_NO_FUNC, &place);
     bool many = strchr(shape, '*'), pairs = strchr(shape, 'p');
@@ -97,6 +97,7 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     bool policy = d->kind != MLC_PARTITION || (d->k[0] >= 0 && d->k[0] < MLC_PARTITION_COUNT);
     if (!policy) fault_raise(f, ERR_BAD_WORD, &place, (int)d->k[0], "policy", "MLC_PARTITION_AUTO, NEVER, ALWAYS");
     if ((unsigned)d->tail >= MLC_TAIL_COUNT) fault_raise(f, ERR_BAD_TAIL, &place, (int)d->tail);
+    if ((unsigned)d->bounds >= MLC_FETCH_COUNT) fault_raise(f, ERR_BAD_FETCH, &place, (int)d->bounds);
     for (int i = 0; i < d->n_body; i++) check(plan, &(PlanLine){ .func = l->func, .stage = l->stage, .d = d->body[i] });
 }
 

@@ -104,7 +104,7 @@ static int word(PlanText *t, const char *what, const char *const *words, int n, 
 
 /* `.tail = guard` or `.reassociate`, behind the arguments; `kind` is the letter of the shape, 0: it takes none. */
 static void option(PlanText *t, mlc_directive *d, const char *directive, char kind) {
-    const char *takes = kind == 't' ? ".tail" : kind == 'd' ? ".way" : kind == 'r' ? ".reassociate" : "no option";
+    const char *takes = kind == 't' ? ".tail" : kind == 'd' ? ".way" : kind == 'r' ? ".reassociate" : kind == 'o' ? ".bounds" : "no option";
     lex_expect(t->L, ".");
     Token at = t->L->tok;
     const char *name = lex_name(t->L, "the name of an option");
@@ -118,6 +118,7 @@ static void option(PlanText *t, mlc_directive *d, const char *directive, char ki
     }
     lex_expect(t->L, "=");
     if (kind == 't') d->tail = (mlc_tail)word(t, "the name of a tail", sch_tails, MLC_TAIL_COUNT, ERR_PLAN_TAIL);
+    else if (kind == 'o') d->bounds = (mlc_fetch)word(t, "clamp, guard or non_faulting", sch_fetches, MLC_FETCH_COUNT, ERR_PLAN_FETCH);
     else d->way = (mlc_way)word(t, "a way: forward or both", sch_ways, MLC_WAY_COUNT, ERR_PLAN_WAY);
 }
 
@@ -133,6 +134,9 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
         mlc_stage s = stage_of(t, -1);
         d->at.f = s.f;
         d->at_stage = s.stage;
+    } else if (shape == 'F') {
+        d->at.f = func_of(t, "the name of a Func");
+        d->at_stage = -1;
     } else if (shape == 'v' || shape == 'n') {
         loop(t, d, shape == 'v' ? "the name of a loop" : "a name for the new loop");
     } else if (shape == 'p') {

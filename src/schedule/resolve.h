@@ -32,6 +32,7 @@ void sch_check_bounds(Resolve *r, const FuncSched *fs);
  * about something else. */
 void sch_first_loops(Resolve *r, StageSched *st);
 bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line);
+void sch_check_prefetches(Resolve *r, const StageSched *st);
 
 /* specialize.c: a directive about one stage alone applied to it; false: it is about something else. */
 bool sch_stage_directive(Resolve *r, StageSched *st, const PlanLine *line);

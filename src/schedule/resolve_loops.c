@@ -252,6 +252,25 @@ static void apply_mark(Resolve *r, StageSched *st, const PlanLine *line, LoopKin
     st->dim.at[at].line = line;
 }
 
+static void apply_prefetch(Resolve *r, StageSched *st, const PlanLine *line) {
+    Place place = sch_place(r->arena, line);
+    const char *at = st->dim.at[need(r, st, line, 0)].name, *from = st->dim.at[need(r, st, line, 1)].name;
+    if (line->d.k[0] < 1) fault_raise(r->fault, ERR_BAD_FACTOR, &place, (long long)line->d.k[0]);
+    Prefetch p = { .func = line->d.at.f, .at = at, .from = from, .offset = line->d.k[0], .bounds = line->d.bounds, .line = line };
+    VEC_PUSH(r->arena, &st->prefetch, p);
+}
+
+/* Their loops must be there still when all directives are applied. */
+void sch_check_prefetches(Resolve *r, const StageSched *st) {
+    for (int i = 0; i < st->prefetch.n; i++) {
+        const Prefetch *p = &st->prefetch.at[i];
+        int at = need(r, st, p->line, 0), from = need(r, st, p->line, 1);
+        Place place = sch_place(r->arena, p->line);
+        if (from < at) fault_raise(r->fault, ERR_PREFETCH_ORDER, &place, p->from, p->at, p->at);
+    }
+    for (int i = 0; i < st->special.n; i++) sch_check_prefetches(r, st->special.at[i].sched);
+}
+
 bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     switch (line->d.kind) {
     case MLC_SPLIT: apply_split(r, st, line); break;
@@ -264,6 +283,7 @@ bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     case MLC_UNROLL: apply_mark(r, st, line, LOOP_UNROLL, "u"); break;
     case MLC_RENAME: apply_rename(r, st, line); break;
     case MLC_PARTITION: apply_partition(r, st, line); break;
+    case MLC_PREFETCH: apply_prefetch(r, st, line); break;
     default: return false;
     }
     st->touched = true;

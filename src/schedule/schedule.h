@@ -30,8 +30,9 @@ typedef struct {
     const char *name, *shape, *example, *doc;
 } DirectiveInfo;
 extern const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT];
-#define SHAPE_OPTIONS "tdrb" /* letters of a shape that stand for an option, or for directives in braces */
-extern const char *const sch_tails[MLC_TAIL_COUNT], *const sch_memories[MLC_MEMORY_COUNT], *const sch_ways[MLC_WAY_COUNT];
+#define SHAPE_OPTIONS "tdrob" /* letters of a shape that stand for an option, or for directives in braces */
+extern const char *const sch_tails[MLC_TAIL_COUNT], *const sch_memories[MLC_MEMORY_COUNT], *const sch_ways[MLC_WAY_COUNT],
+    *const sch_fetches[MLC_FETCH_COUNT];
 extern const char *const sch_policies[MLC_PARTITION_COUNT];
 
 /* Appends the lines `stage: directive, ...; ...` from the current token up to the sign `close`, or to the
@@ -91,6 +92,15 @@ typedef struct {
     const PlanLine *line; /* the directive that made or marked it, NULL: the definition itself */
 } Dim;
 
+/* Of what the stage reads of func, fetched in the loop `at` for `offset` iterations of `from` later. */
+typedef struct {
+    Func *func;
+    const char *at, *from;
+    int64_t offset;
+    mlc_fetch bounds;
+    const PlanLine *line;
+} Prefetch;
+
 /* A stage has one of these, and one more for each of its specializations, which may have some themselves. */
 typedef struct StageSched StageSched;
 typedef struct {
@@ -106,6 +116,7 @@ struct StageSched {
     VEC(Split) split;     /* in order of application */
     VEC(Dim) dim;         /* innermost first */
     bool touched;
+    VEC(Prefetch) prefetch;
     VEC(Special) special; /* tried in order before this schedule itself */
     const Node *when;     /* a call runs this schedule itself exactly where this holds */
     const PlanLine *fail; /* specialize_fail: such a call is an error, NULL: none */

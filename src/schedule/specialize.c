@@ -79,9 +79,11 @@ static StageSched *copy(Resolve *r, const StageSched *st) {
     StageSched *c = arena_copy(r->arena, st, sizeof *st);
     memset(&c->split, 0, sizeof c->split);
     memset(&c->dim, 0, sizeof c->dim);
+    memset(&c->prefetch, 0, sizeof c->prefetch);
     memset(&c->special, 0, sizeof c->special);
     for (int i = 0; i < st->split.n; i++) VEC_PUSH(r->arena, &c->split, st->split.at[i]);
     for (int i = 0; i < st->dim.n; i++) VEC_PUSH(r->arena, &c->dim, st->dim.at[i]);
+    for (int i = 0; i < st->prefetch.n; i++) VEC_PUSH(r->arena, &c->prefetch, st->prefetch.at[i]);
     return c;
 }
 

@@ -35,6 +35,8 @@ START_TEST(rows) {
         { "bx: compute_at(by, xo), store_at(by.u0, k)", NULL },
         { "bx: compute_at(by.pure, xo)", NULL },
         { "by: bound(x, -3, 16), estimate(y, 0, 1080)", NULL },
+        { "by: prefetch(in, y, y, 1), prefetch(bx, x, y, 3, .bounds = non_faulting), prefetch(in, y, y, 2, .bounds = guard)", NULL },
+        { "by: prefetch(in, y, y, 1, .bounds = clamp)", "by: prefetch(in, y, y, 1);\n" },
         { "by.u0: parallel(x); by.u1: reorder(x, r.x, r.y)", "by.u0: parallel(x);\nby.u1: reorder(x, r.x, r.y);\n" },
         { "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate); parts: parallel(u)",
           "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate);\nparts: parallel(u);\n" },
@@ -164,6 +166,9 @@ START_TEST(text_errors) {
         { "by: split(x, xo, xi)", "plan:1:20: expected ',', found ')'; see docs/language.md" },
         { "by: serial(x, y)", "plan:1:15: expected '.', found 'y'; see docs/language.md" },
         { "by: reorder(k.q)", "plan:1:13: 'k.q' is no RVar and cannot name a loop; use letters, digits and _" },
+        { "by: prefetch(in, y, y, 1, .bounds = gard)", "plan:1:37: 'gard' says not what to do out of bounds (did you mean 'guard'?); use clamp, guard or non_faulting" },
+        { "by: prefetch(in, y, y, 1, .tail = guard)", "plan:1:28: prefetch has no option .tail; it takes .bounds" },
+        { "by: prefetch(im, y, y, 1)", "plan:1:14: there is no Func 'im' (did you mean 'in'?); define it before the plan" },
         { "by: reorder()", "plan:1:13: expected the name of a loop, found ')'; see docs/language.md" },
         { "by: reorder(a, b, c, d, e, f, g, h, i)", "plan:1:37: expected at most 8 loops, found 'i'; see docs/language.md" },
         { "by: parallel(y)\nbx: compute_root()", "plan:2:1: expected ';', found 'bx'; see docs/language.md" },
@@ -220,6 +225,8 @@ START_TEST(value_errors) {
           "a.c:3: schedule by.u0: split(x, x, x, 8): 97 is no tail; give one of MLC_TAIL_AUTO, MLC_TAIL_GUARD .. of mlc/schedule.h" },
         { { by.f, 0 }, mlc_size_of(MLC_PARTITION, x, 5, (mlc_loc){ "a.c", 3 }),
           "a.c:3: schedule by: partition(x, ?): 5 is no policy; give one of MLC_PARTITION_AUTO, NEVER, ALWAYS" },
+        { { by.f, 0 }, mlc_prefetch_of((struct mlc_prefetch_args){ { "a.c", 3 }, by, x, x, 1, (mlc_fetch)9 }),
+          "a.c:3: schedule by: prefetch(by, x, x, 1, .bounds = ?): 9 is no way to fetch out of bounds; give one of MLC_FETCH_CLAMP, GUARD, NON_FAULTING" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         mlc_error_clear(ctx);
