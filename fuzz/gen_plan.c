@@ -504,14 +504,13 @@ static void specialize(Plan *p, const Nest *so_far, bool pure) {
     mark(p, &n, pure);
     gen_put(p->g, " }");
     p->lines = lines + 1;
-    if (gen_below(p->g, 40) == 0) begin(p, "specialize_fail"), gen_put(p->g, "\"none\")");
 }
 
 /* What the stage reads some iterations of a loop later: inputs rather, since Funcs are placed after this. */
 static void prefetch(Plan *p, const Nest *n, int k, int stage) {
     static const char *const bounds[] = { "", ", .bounds = guard", ", .bounds = non_faulting" };
     Gen *g = p->g;
-    int f = gen_below(g, gen_below(g, 4) ? g->n_inputs : n_all(p)), vector = -1;
+    int f = gen_below(g, gen_below(g, 12) ? g->n_inputs : n_all(p)), vector = -1;
     for (int i = 0; i < n->n; i++)
         if (n->loop[i].vector && !p->careless) vector = i;
     if (vector + 1 >= n->n || (!p->careless && !reads(p, k, stage, f))) return;
@@ -526,10 +525,12 @@ static void loops(Plan *p, int k, int stage) {
     bool pure = stage == 0;
     for (int i = gen_below(p->g, 6); i > 0; i--) move(p, n, pure);
     if (gen_below(p->g, 3)) mark(p, n, pure);
-    while (gen_below(p->g, 8) == 0) specialize(p, n, pure);
+    bool special = gen_below(p->g, 8) == 0;
+    for (int i = 0; special && i < 3 && (i == 0 || gen_below(p->g, 4) == 0); i++) specialize(p, n, pure);
     if (gen_below(p->g, 6) == 0) rename_loop(p, n);
     if (gen_below(p->g, 6) == 0) part(p, n);
-    for (int i = 0; i < 3 && gen_below(p->g, 2); i++) prefetch(p, n, k, stage);
+    for (int i = 0; i < 2 && gen_below(p->g, 4) == 0; i++) prefetch(p, n, k, stage);
+    if (special && gen_below(p->g, 12) == 0) begin(p, "specialize_fail"), gen_put(p->g, "\"none\")"); /* the last line */
 }
 
 /* Boxes of inner Funcs grow; a bound of their extent may be too small. */
