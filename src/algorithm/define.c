@@ -319,14 +319,16 @@ static Def *define(Definer *d) {
     d->pure = !f->def.n;
     for (int i = 0; d->pure && i < d->rank; i++) f->arg[i] = plain_var(d->lhs[i]);
     if (d->pure) f->rank = d->rank;
+    if (d->pure && d->rdom) wrong(d, ir_poison(d->I, ERR_RVAR_PURE, &d->place, d->rdom->var[0]->name));
+    if (d->bad) return NULL;
     if (!check_left(d) || !check_types(d) || !check_variables(d)) return NULL;
     if (d->pure) take_types(d);
     return make_def(d);
 }
 
 static Def *build(Definer *d, Interner *I, Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs,
-                  uint32_t literal, mlc_loc loc) {
-    *d = (Definer){ .f = f, .I = I, .a = I->arena, .op = op, .rank = rank, .n = n, .literal = literal };
+                  uint32_t literal, RDom *over, mlc_loc loc) {
+    *d = (Definer){ .f = f, .I = I, .a = I->arena, .op = op, .rank = rank, .n = n, .literal = literal, .rdom = over };
     d->place = (Place){ .loc = loc, .object = arena_printf(I->arena, "define %s", f->name) };
     if (rank >= 0 && rank <= MAX_RANK) memcpy(d->lhs, lhs, sizeof *lhs * (size_t)rank);
     if (n >= 0 && n <= MAX_TUPLE) memcpy(d->rhs, rhs, sizeof *rhs * (size_t)n);
@@ -340,12 +342,17 @@ static Def *build(Definer *d, Interner *I, Func *f, DefOp op, int rank, const No
 
 Def *alg_build(Interner *I, Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, mlc_loc loc) {
     Definer d;
-    return build(&d, I, f, op, rank, lhs, n, rhs, 0, loc);
+    return build(&d, I, f, op, rank, lhs, n, rhs, 0, NULL, loc);
 }
 
 int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal, mlc_loc loc) {
+    return alg_define_over(f, op, rank, lhs, n, rhs, literal, NULL, loc);
+}
+
+int alg_define_over(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal,
+                    RDom *over, mlc_loc loc) {
     Definer d;
-    Def *def = build(&d, &f->ctx->ir, f, op, rank, lhs, n, rhs, literal, loc);
+    Def *def = build(&d, &f->ctx->ir, f, op, rank, lhs, n, rhs, literal, over, loc);
     if (!def) return -1;
     keep(&d, def);
     alg_warn(f, def, &d.place);

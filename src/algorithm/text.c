@@ -89,7 +89,7 @@ static Parsed random_call(TextParser *t, const char *type) {
     return (Parsed){ e.node, false };
 }
 
-static RDom *rdom_name(TextParser *t) {
+RDom *alg_rdom_name(TextParser *t) {
     Lexer *L = &t->P.lex;
     Token at = L->tok;
     const char *name = lex_name(L, "the name of an RDom");
@@ -102,7 +102,7 @@ static RDom *rdom_name(TextParser *t) {
 static Parsed reduction_call(TextParser *t, mlc_reduction kind) {
     Lexer *L = &t->P.lex;
     mlc_loc loc = lex_loc(L);
-    RDom *r = rdom_name(t);
+    RDom *r = alg_rdom_name(t);
     lex_expect(L, ",");
     Place place = lex_place(L);
     Parsed e = ir_parse_expr(&t->P);

@@ -21,6 +21,7 @@ typedef struct TextParser {
 void alg_text_init(TextParser *t, mlc_ctx *ctx, const char *text, size_t n, const char *file, int line);
 void alg_text_statements(TextParser *t); /* up to the end of the text */
 /* An array of the names that a Func, an input ... has, for hints. */
+RDom *alg_rdom_name(struct TextParser *t); /* the RDom that the next word names */
 const char *const *alg_known_names(mlc_ctx *ctx, int *n);
 
 /* The program of these outputs, with further Funcs (that plans name) and what they need. */

@@ -335,7 +335,7 @@ static int values(TextParser *t, const Node **value, uint32_t *literal) {
     return n;
 }
 
-/* f(x, y) = e, hist(index(in(k.x))) += 1, t(x) = {a, b} */
+/* f(x, y) = e, hist(index(in(k.x))) += 1, t(x) = {a, b}, n() += 1 over k */
 static void definition(TextParser *t, const char *name, mlc_loc loc) {
     Lexer *L = lexer(t);
     const Node *lhs[MAX_RANK], *rhs[MAX_TUPLE];
@@ -360,7 +360,8 @@ static void definition(TextParser *t, const char *name, mlc_loc loc) {
     if (!f) f = alg_add_func(t->ctx, name, loc); /* before its values, so that `f` is known in them */
     need(t, !f->poison);
     int n = values(t, rhs, &literal);
-    need(t, alg_define(f, op, rank, lhs, n, rhs, literal, loc) >= 0);
+    RDom *over = lex_accept_word(L, "over") ? alg_rdom_name(t) : NULL;
+    need(t, alg_define_over(f, op, rank, lhs, n, rhs, literal, over, loc) >= 0);
 }
 
 /* ---- statements ---- */

@@ -6,6 +6,17 @@
 
 /* ---- definitions ---- */
 
+/* Does a side name one of its RVars?  Else the text has to say which domain it runs over. */
+static bool names_domain(Arena *a, const Def *d) {
+    for (int k = 0; k < d->rdom->n; k++) {
+        for (int i = 0; i < d->rank; i++)
+            if (ir_uses(a, d->lhs[i], d->rdom->var[k])) return true;
+        for (int i = 0; i < d->n; i++)
+            if (ir_uses(a, d->rhs[i], d->rdom->var[k])) return true;
+    }
+    return false;
+}
+
 void alg_print_def(StrBuf *out, const Func *f, int stage) {
     static const char *const op[] = { "=", "+=", "-=", "*=", "min=", "max=" };
     if (stage < 0 || stage >= f->def.n) return;
@@ -26,6 +37,7 @@ void alg_print_def(StrBuf *out, const Func *f, int stage) {
         ir_print(out, d->rhs[i]);
     }
     if (d->n > 1) sb_puts(out, "}");
+    if (d->rdom && !names_domain(out->arena, d)) sb_printf(out, " over %s", d->rdom->name);
 }
 
 /* ---- what a program needs, as written ---- */
