@@ -60,6 +60,16 @@ static const Node *window(Build *b, const FuncNest *fn, const Scope *at, int d, 
     return low_length(b, all, w);
 }
 
+/* Does a tail read points outside of the box, to store them as they were?  In a circle their places hold others. */
+static bool blends(const FuncNest *fn) {
+    for (int i = 0; i < fn->run.n; i++) {
+        const StageSched *s = fn->run.at[i]->sched;
+        for (int k = 0; k < s->split.n; k++)
+            if (s->split.at[k].kind == SPLIT_SPLIT && sch_tail_traits[s->split.at[k].tail].blends) return true;
+    }
+    return false;
+}
+
 /* What keeps a dimension from being folded along any loop. */
 static const char *obstacle(Build *b, const FuncNest *fn, int d) {
     bool asked = fn->sched->storage.dim[d].fold > 0;
@@ -67,6 +77,7 @@ static const char *obstacle(Build *b, const FuncNest *fn, int d) {
     if (fn->sched->ring) return "each iteration has a part of a ring buffer";
     if (low_whole_reads(b, fn)) return "an extern stage reads it";
     if (fn->computed[d].hi != fn->box[d].hi) return "a tail rounds its loop up";
+    if (blends(fn)) return "a tail blends with what is there";
     if (fn->sched->bound[d].extent) return "its bound is computed whole";
     if (fn->sched->align[d].modulus) return "it is aligned";
     if (!asked && d == fn->sched->storage.order[0] && in_vectors(b, fn)) return "vectors run along it";
