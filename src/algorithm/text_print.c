@@ -6,15 +6,16 @@
 
 /* ---- definitions ---- */
 
+static void find_rvar(void *user, const Node *e) {
+    *(bool *)user |= e->op == OP_VAR && e->u.sym->kind == SYM_RVAR;
+}
+
 /* Does a side name one of its RVars?  Else the text has to say which domain it runs over. */
 static bool names_domain(Arena *a, const Def *d) {
-    for (int k = 0; k < d->rdom->n; k++) {
-        for (int i = 0; i < d->rank; i++)
-            if (ir_uses(a, d->lhs[i], d->rdom->var[k])) return true;
-        for (int i = 0; i < d->n; i++)
-            if (ir_uses(a, d->rhs[i], d->rdom->var[k])) return true;
-    }
-    return false;
+    bool found = false;
+    for (int i = 0; i < d->rank; i++) ir_visit(a, d->lhs[i], find_rvar, &found);
+    for (int i = 0; i < d->n; i++) ir_visit(a, d->rhs[i], find_rvar, &found);
+    return found;
 }
 
 void alg_print_def(StrBuf *out, const Func *f, int stage) {

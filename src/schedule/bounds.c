@@ -22,9 +22,21 @@ static void set_bound(Resolve *r, FuncSched *fs, int d, const PlanLine *line) {
     fs->bound[d].line = line;
 }
 
+/* Do its updates store elsewhere than at their Vars?  Then a wider range of one dimension asks for more of another. */
+static const char *scattering(Resolve *r, const Func *f) {
+    for (int i = 1; i < f->def.n; i++)
+        for (int d = 0; d < f->rank; d++) {
+            const Node *c = f->def.at[i]->coord[d];
+            if (c->op != OP_VAR || c->u.sym->kind != SYM_VAR) return sch_stage_name(r->arena, f, i);
+        }
+    return NULL;
+}
+
 static void set_align(Resolve *r, FuncSched *fs, int d, const PlanLine *line) {
     int64_t modulus = at_least_1(r, line, line->d.k[0]), remainder = line->d.k[1];
     Place place = sch_place(r->arena, line);
+    const char *stage = scattering(r, fs->func);
+    if (stage) fault_raise(r->fault, ERR_ALIGN_UPDATE, &place, stage);
     if (remainder < 0 || remainder >= modulus)
         fault_raise(r->fault, ERR_ALIGN_REMAINDER, &place, (long long)remainder, (long long)modulus - 1);
     fs->align[d].modulus = modulus;

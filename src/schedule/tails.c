@@ -88,6 +88,8 @@ void sch_check_tail(Resolve *r, const StageSched *st, const PlanLine *line, cons
     const TailTraits *t = &sch_tail_traits[tail];
     if (rvar && (t->again || t->loads_past || t->stores_past))
         fault_raise(r->fault, ERR_TAIL_RVAR, &place, old, t->again ? "again" : "past its end");
+    if (t->blends && !rvar && st->index == 0)
+        fault_raise(r->fault, ERR_TAIL_BLEND_PURE, &place, sch_tails[tail], st->func->name);
     if (t->again && !t->blends && st->index > 0)
         fault_raise(r->fault, ERR_TAIL_UPDATE, &place, sch_stage_name(r->arena, st->func, st->index));
     bool inner;
