@@ -347,7 +347,12 @@ START_TEST(shared_parts_are_met_once) {
     sim_simplify(I, NULL, d);
     sim_simplify(I, NULL, c);
     sim_bounds(I, facts("y: 0, 9; x: 0, y"), e, NULL);
-    ck_assert_msg(arena.bytes - before < (size_t)32 << 20, "%zu bytes", arena.bytes - before);
+#ifdef MLC_HARD
+    const size_t most = (size_t)64 << 20; /* tiny chunks, each with a head */
+#else
+    const size_t most = (size_t)32 << 20;
+#endif
+    ck_assert_msg(arena.bytes - before < most, "%zu bytes", arena.bytes - before);
 }
 END_TEST
 
