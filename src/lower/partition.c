@@ -202,17 +202,40 @@ static bool is_long(const Stmt *s) {
     }
 }
 
+/* The statements that s becomes when its loops are unrolled. */
+static int64_t written(const Stmt *s) {
+    int64_t n = 0, extent;
+    if (!s) return 0;
+    switch (s->kind) {
+    case ST_BLOCK:
+        for (int i = 0; i < s->u.block.n; i++) n += written(s->u.block.at[i]);
+        return n;
+    case ST_FOR:
+        n = written(s->u.loop.body);
+        return s->u.loop.kind == LOOP_UNROLL && ir_is_int(s->u.loop.extent, &extent) ? n * extent : n;
+    case ST_LET: return written(s->u.let.body);
+    case ST_IF: return written(s->u.cond.yes) + written(s->u.cond.no);
+    case ST_ALLOC: return written(s->u.alloc.body);
+    case ST_PRODUCE: return written(s->u.produce.body);
+    case ST_TURN: return written(s->u.turn.body);
+    case ST_FORK: return written(s->u.fork.task) + written(s->u.fork.rest);
+    default: return 1;
+    }
+}
+
 /* Conditions in the bounds of a loop, in a name, in an `if` are asked once for all that stands inside.  Where
- * that is a long loop they are no reason to write everything twice. */
+ * that is a long loop or much code they are no reason to write everything twice. */
 static bool is_cheap(const Partition *p, const Stmt *s) {
+    const Stmt *inside = NULL;
     if (p->copies) return false;
     switch (s->kind) {
-    case ST_FOR: return is_long(s->u.loop.body);
-    case ST_LET: return is_long(s->u.let.body);
-    case ST_ALLOC: return is_long(s->u.alloc.body);
-    case ST_IF: return is_long(s->u.cond.yes);
-    default: return false;
+    case ST_FOR: inside = s->u.loop.body; break;
+    case ST_LET: inside = s->u.let.body; break;
+    case ST_ALLOC: inside = s->u.alloc.body; break;
+    case ST_IF: inside = s->u.cond.yes; break;
+    default: break;
     }
+    return is_long(inside) || written(inside) > FEW;
 }
 
 /* The fact that s gives to what stands inside of it. */

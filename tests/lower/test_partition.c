@@ -272,25 +272,28 @@ START_TEST(left_alone) {
 }
 END_TEST
 
-/* A condition that a long loop hangs on is asked once for all of it: it stays.  One around a short loop goes. */
+/* A condition that a long loop or much code hangs on is asked once for all of it: it stays.  One around a short
+ * loop goes. */
+static const struct { int64_t length; LoopKind kind; bool in_bounds; int clean; } whole_loops[] = {
+    { 0, LOOP_SERIAL, false, 0 }, { 0, LOOP_SERIAL, true, 1 },   { 4, LOOP_SERIAL, false, 1 },
+    { 40, LOOP_SERIAL, false, 0 }, { 4, LOOP_UNROLL, false, 1 }, { 20, LOOP_UNROLL, false, 0 },
+};
+
 START_TEST(conditions_of_whole_loops_cut_nothing) {
-    const struct { int64_t length; bool in_bounds; int clean; } row[] = {
-        { 0, false, 0 }, { 0, true, 1 }, { 4, false, 1 }, { 40, false, 0 },
-    };
     const Sym *v = variable("x"), *w = variable("y"), *u = variable("z");
     const Node *x = ir_var(I, v), *y = ir_var(I, w);
     Shape shape = { 0, 0, 0 };
     int32_t want[MAX_W * MAX_H], have[MAX_W * MAX_H];
-    Stmt *s = loop(v, LOOP_SERIAL, row[_i].length ? idx(row[_i].length) : W, set(x, y, num(3)));
+    Stmt *s = loop(v, whole_loops[_i].kind, whole_loops[_i].length ? idx(whole_loops[_i].length) : W, set(x, y, num(3)));
     const Node *inside = lt(ir_add(I, y, idx(1)), H);
-    if (row[_i].in_bounds) s = loop(u, LOOP_SERIAL, ir_make3(I, OP_SELECT, likely(inside), idx(2), idx(1)), s);
+    if (whole_loops[_i].in_bounds) s = loop(u, LOOP_SERIAL, ir_make3(I, OP_SELECT, likely(inside), idx(2), idx(1)), s);
     else s = guard(inside, s);
     s = loop(w, LOOP_SERIAL, H, s);
     Stmt *cut = passed(s);
     walk(cut, false, &shape);
     ck_assert_int_eq(shape.stores, 1);
-    ck_assert_int_eq(shape.clean, row[_i].clean);
-    if (!row[_i].in_bounds) return; /* the others leave rows without a value */
+    ck_assert_int_eq(shape.clean, whole_loops[_i].clean);
+    if (!whole_loops[_i].in_bounds) return; /* the others leave rows without a value */
     ck_assert_str_eq(run(s, MAX_W, MAX_H, want), "");
     ck_assert_str_eq(run(cut, MAX_W, MAX_H, have), "");
     ck_assert_mem_eq(want, have, sizeof want);
@@ -343,7 +346,7 @@ Suite *partition_suite(void) {
     tcase_add_loop_test(c, equal_for_every_size, 0, NESTS * VALUES);
     tcase_add_loop_test(c, steady_state_is_clean, 0, NESTS * VALUES);
     tcase_add_test(c, left_alone);
-    tcase_add_loop_test(c, conditions_of_whole_loops_cut_nothing, 0, 4);
+    tcase_add_loop_test(c, conditions_of_whole_loops_cut_nothing, 0, sizeof whole_loops / sizeof *whole_loops);
     tcase_add_test(c, loops_inside_vectors_stay_whole);
     tcase_add_test(c, statements_simplify);
     suite_add_tcase(s, c);
