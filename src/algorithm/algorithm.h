@@ -166,8 +166,8 @@ void alg_set_rank(Arena *a, Func *f, int rank);
 /* f at coordinates, as written, literals flagged; aux -1 and type MLC_VOID for a whole tuple or an undefined Func. */
 const Node *alg_access(Func *f, int n, const Node *const *coord, uint32_t literal, const Place *place);
 const Node *alg_elem(Interner *I, const Node *access, int i, const Place *place);
-/* Adds a definition (define.c).  Returns the stage, -1 where it was wrong: noted, and f is poisoned. */
-/* `over`, where it is not NULL: the RDom of an update whose sides need not name it. */
+/* Adds a definition (define.c).  Returns the stage, -1 where it was wrong: noted, and f is poisoned.  `over`, where
+ * it is not NULL: the RDom of an update whose sides need not name it. */
 int alg_define_over(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal,
                     RDom *over, mlc_loc loc);
 int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal, mlc_loc loc);

@@ -228,9 +228,9 @@ mlc_func mlc_find_func(mlc_ctx *ctx, const char *name) {
     f = alg_find_func(ctx, name);
     if (!f) {
         int n;
-        const char *const *names = alg_known_names(ctx, &n), *near = nearest_name(name, names, n);
+        const char *const *names = alg_known_names(ctx, &n);
         Place place = { .object = "find" };
-        fault_note(&ctx->fault, ERR_FIND_FUNC, &place, name, near ? arena_printf(&ctx->arena, " (did you mean '%s'?)", near) : "");
+        fault_note(&ctx->fault, ERR_FIND_FUNC, &place, name, did_you_mean(&ctx->arena, name, names, n));
     }
     FAULT_END(&ctx->fault, b);
     return (mlc_func){ f };

@@ -208,9 +208,9 @@ static Func *func_name(TextParser *t) {
     Func *f = alg_find_func(t->ctx, name);
     if (f) return f;
     int n;
-    const char *const *names = alg_known_names(t->ctx, &n), *near = nearest_name(name, names, n);
+    const char *const *names = alg_known_names(t->ctx, &n);
     Place place = lex_place_of(L, &at);
-    fault_raise(L->fault, ERR_TEXT_NAME, &place, name, near ? arena_printf(L->arena, " (did you mean '%s'?)", near) : "");
+    fault_raise(L->fault, ERR_TEXT_NAME, &place, name, did_you_mean(L->arena, name, names, n));
 }
 
 /* dim in[0]: min 0, extent 3, stride 3, align 8 */

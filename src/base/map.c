@@ -123,3 +123,8 @@ const char *nearest_name(const char *word, const char *const *names, int n) {
     }
     return best;
 }
+
+const char *did_you_mean(Arena *a, const char *word, const char *const *names, int n) {
+    const char *near = nearest_name(word, names, n);
+    return near ? arena_printf(a, " (did you mean '%s'?)", near) : "";
+}

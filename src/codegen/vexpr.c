@@ -420,9 +420,10 @@ static Text from_mask(Slice *s, const Node *a, mlc_type t) {
 /* u8(min(max(x, 0), 255)) and kin: a cast gives 0 for a NaN, for either zero, and for what a clamp from 0 makes of
  * them, so that one instruction a side is right, and what it gives fits.  The clamp, or NULL. */
 static const Node *clamp_of(const Node *e) {
+    if (e->op != OP_CAST) return NULL;
     mlc_type to = type_of(e);
-    const Node *least = e->op == OP_CAST ? e->kid[0] : e, *most = least->op == OP_MIN ? least->kid[0] : NULL;
-    if (e->op != OP_CAST || !most || most->op != OP_MAX || least->type != MLC_F32 || !ty_is_int(to) || ty_bits(to) > 32) return NULL;
+    const Node *least = e->kid[0], *most = least->op == OP_MIN ? least->kid[0] : NULL;
+    if (!most || most->op != OP_MAX || least->type != MLC_F32 || !ty_is_int(to) || ty_bits(to) > 32) return NULL;
     const Node *hi = least->kid[1], *lo = most->kid[1];
     if (!ir_is_const(hi) || !ir_is_const(lo) || lo->u.f != 0) return NULL;
     return hi->u.f >= 0 && hi->u.f <= (double)ty_max(to) && hi->u.f < 0x1p31 ? least : NULL;

@@ -162,7 +162,6 @@ static const Node *find_local(const Parser *P, const char *name) {
     return NULL;
 }
 
-/* ` (did you mean 'blur'?)`, or nothing. */
 static const char *hint(Parser *P, const char *name) {
     VEC(const char *) all = { 0 };
     Arena *a = P->I->arena;
@@ -173,8 +172,7 @@ static const char *hint(Parser *P, const char *name) {
     for (int op = 0; op < OP_COUNT; op++)
         if (ir_ops[op].cls != CLASS_LEAF && ir_ops[op].prec == 0) VEC_PUSH(a, &all, ir_ops[op].text);
     for (int t = MLC_BOOL; t < MLC_TYPE_COUNT; t++) VEC_PUSH(a, &all, mlc_type_name((mlc_type)t));
-    const char *near = nearest_name(name, all.at, all.n);
-    return near ? arena_printf(a, " (did you mean '%s'?)", near) : "";
+    return did_you_mean(a, name, all.at, all.n);
 }
 
 _Noreturn static void unknown(Parser *P, const Token *at) {

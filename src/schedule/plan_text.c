@@ -16,18 +16,13 @@ typedef struct {
     int braces; /* around the current token */
 } PlanText;
 
-static const char *did_you_mean(PlanText *t, const char *word, const char *const *names, int n) {
-    const char *near = nearest_name(word, names, n);
-    return near ? arena_printf(t->L->arena, " (did you mean '%s'?)", near) : "";
-}
-
 /* ---- stages and loops ---- */
 
 _Noreturn static void unknown_func(PlanText *t, const Token *at, const char *name) {
     VEC(const char *) names = { 0 };
     for (int i = 0; i < t->ctx->funcs.n; i++) VEC_PUSH(t->L->arena, &names, t->ctx->funcs.at[i]->name);
     Place place = lex_place_of(t->L, at);
-    fault_raise(t->L->fault, ERR_PLAN_FUNC, &place, name, did_you_mean(t, name, names.at, names.n));
+    fault_raise(t->L->fault, ERR_PLAN_FUNC, &place, name, did_you_mean(t->L->arena, name, names.at, names.n));
 }
 
 /* C, C.pure, C.u0: `stage` is what a bare C means. */
@@ -99,7 +94,7 @@ static int word(PlanText *t, const char *what, const char *const *words, int n, 
     for (int i = 0; i < n; i++)
         if (!strcmp(name, words[i])) return i;
     Place place = lex_place_of(t->L, &at);
-    fault_raise(t->L->fault, unknown, &place, name, did_you_mean(t, name, words, n));
+    fault_raise(t->L->fault, unknown, &place, name, did_you_mean(t->L->arena, name, words, n));
 }
 
 /* `.tail = guard` or `.reassociate`, behind the arguments; `kind` is the letter of the shape, 0: it takes none. */
@@ -223,7 +218,7 @@ static mlc_directive directive(PlanText *t) {
         return d;
     }
     Place place = lex_place_of(t->L, &at);
-    fault_raise(t->L->fault, ERR_PLAN_DIRECTIVE, &place, name, did_you_mean(t, name, names, MLC_DIRECTIVE_COUNT));
+    fault_raise(t->L->fault, ERR_PLAN_DIRECTIVE, &place, name, did_you_mean(t->L->arena, name, names, MLC_DIRECTIVE_COUNT));
 }
 
 /* { directive, ... } */

@@ -90,16 +90,15 @@ mlc_plan *mlc_program_plan(const mlc_program *p, int i) {
 }
 
 mlc_plan *mlc_program_find_plan(const mlc_program *p, const char *name) {
+    Barrier b;
     mlc_plan *found = p && name ? plan_named(p, name) : NULL;
-    if (found || !p || !name) return found;
-    const char *names[64];
-    int n = 0;
-    for (; n < p->plans.n && n < 64; n++) names[n] = p->plans.at[n]->name;
-    const char *near = nearest_name(name, names, n);
-    char meant[128] = "";
-    if (near) snprintf(meant, sizeof meant, " (did you mean '%.90s'?)", near);
+    if (found || !p || !name || !FAULT_TRY(&p->ctx->fault, b)) return found;
+    Arena *a = &p->ctx->arena;
+    VEC(const char *) names = { 0 };
+    for (int i = 0; i < p->plans.n; i++) VEC_PUSH(a, &names, p->plans.at[i]->name);
     Place place = { .object = "find" };
-    fault_note(&p->ctx->fault, ERR_FIND_PLAN, &place, name, meant);
+    fault_note(&p->ctx->fault, ERR_FIND_PLAN, &place, name, did_you_mean(a, name, names.at, names.n));
+    FAULT_END(&p->ctx->fault, b);
     return NULL;
 }
 
