@@ -96,8 +96,9 @@ Stmt *st_prefetch(Arena *a, const Node *read) {
 
 /* ---- memory ---- */
 
+/* What no memory holds is left as it is. */
 int64_t st_align_up(int64_t n, int64_t align) {
-    return align > 1 ? (n + align - 1) / align * align : n;
+    return align > 1 && n <= INT64_MAX - align ? (n + align - 1) / align * align : n;
 }
 
 const Node *st_room(Interner *I, const Storage *t, int d) {
