@@ -347,18 +347,20 @@ static inline wide kit_value(mlc_type t, const void *at) {
     }
 }
 
+/* The bits of a float as a number that counts values from zero, negative below it. */
+static inline i64 kit_rank(size_t size, const void *at) {
+    uint64_t u = 0, sign = (uint64_t)1 << (size * 8 - 1);
+    memcpy(&u, at, size);
+    return u & sign ? -(i64)(u & ~sign) : (i64)u;
+}
+
 /* Distance in units of the last place; zeros of two signs are apart. */
 static inline bool kit_near(mlc_type t, const void *a, const void *b, int ulp) {
-    i64 u = 0, v = 0;
     size_t size = mlc_type_size(t);
-    memcpy(&u, a, size);
-    memcpy(&v, b, size);
-    i64 sign = (i64)1 << (size * 8 - 1);
-    if (u == v) return true;
+    if (!memcmp(a, b, size)) return true;
     if (kit_value(t, a) == 0 && kit_value(t, b) == 0) return false;
-    if (size < 8) u = u & sign ? sign - u : u, v = v & sign ? sign - v : v;
-    else u = u < 0 ? sign - u : u, v = v < 0 ? sign - v : v;
-    return (u > v ? u - v : v - u) <= ulp;
+    i64 distance;
+    return !__builtin_sub_overflow(kit_rank(size, a), kit_rank(size, b), &distance) && distance <= ulp && distance >= -ulp;
 }
 
 /* Compares the bytes that came out with those wanted. */
