@@ -7,7 +7,7 @@ $(READERS:%=fuzz-%):
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/fuzz/$(@:fuzz-%=reader_%) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="-O1 -g" \
 	    EXTRA="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
 	$(Q)mkdir -p $(BUILD)/fuzz/corpus_$(@:fuzz-%=%)
-	$(Q)case $@ in fuzz-parse) cp -n apps/*/*.mlc fuzz/corpus/*.mlc $(BUILD)/fuzz/corpus_parse ;; esac
+	$(Q)cp -n $(if $(filter fuzz-parse,$@),apps/*/*.mlc fuzz/corpus/*.mlc,fuzz/corpus/*.$(@:fuzz-%=%)) $(BUILD)/fuzz/corpus_$(@:fuzz-%=%)
 	$(Q)awk -F'"' '/^(OP|DIRECTIVE|TAIL|MEMORY|WAY)\(/ && $$2 ~ /^[a-z_0-9]+$$/ { print "\"" $$2 "\"" }' include/mlc/ops.def \
 	    src/schedule/directives.def > $(BUILD)/fuzz/words.dict
 	$(Q)ASAN_OPTIONS=allocator_may_return_null=1 $(BUILD)/fuzz/$(@:fuzz-%=reader_%) -max_total_time=$(TIME) -timeout=20 \
