@@ -376,8 +376,19 @@ static bool runs_at_once(const Plan *p, const Site *s) {
 }
 
 /* A task of its own: where the place is wrong for one, the plan is refused. */
-static void task(Plan *p) {
-    if (gen_below(p->g, p->careless ? 3 : 5) == 0) begin(p, "async"), gen_put(p->g, ")");
+static bool task(Plan *p) {
+    bool own = gen_below(p->g, p->careless ? 3 : 5) == 0;
+    if (own) begin(p, "async"), gen_put(p->g, ")");
+    return own;
+}
+
+/* Memory for all iterations of the loops inside of the place, around loop `store` of the path, that can share it. */
+static void hoist(Plan *p, const Path *path, int store) {
+    int to = gen_below(p->g, store + 1) - 1;
+    for (int m = store; m > to && !p->careless; m--)
+        if (runs_at_once(p, &path->at[m])) to = m;
+    if (to < 0) begin(p, "hoist_storage_root"), gen_put(p->g, ")");
+    else put_site(p, "hoist_storage", &path->at[to]);
 }
 
 static bool place(Plan *p, int k) {
@@ -409,9 +420,11 @@ static bool place(Plan *p, int k) {
         else p->stored = false;
     }
     put_site(p, "compute_at", &path.at[i]);
-    if ((p->stored && gen_below(g, 3) == 0) || (p->careless && gen_below(g, 8) == 0))
-        begin(p, "ring_buffer"), gen_put(g, "%d)", 1 + gen_below(g, 3));
-    task(p);
+    bool turns = (p->stored && gen_below(g, 3) == 0) || (p->careless && gen_below(g, 8) == 0);
+    if (turns) begin(p, "ring_buffer"), gen_put(g, "%d)", 1 + gen_below(g, 3));
+    turns |= task(p);
+    int kept = !p->stored ? i : j < i ? j : -1;
+    if (kept >= 0 && (p->careless || (!turns && !f->stage)) && gen_below(g, 3) == 0) hoist(p, &path, kept);
     p->around[k] = path;
     p->around[k].n = i + 1;
     return true;

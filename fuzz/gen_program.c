@@ -52,7 +52,7 @@ void gen_expect_all(GenCounts *c) {
     static const char *const more[] = { "split", "fuse", "tile", "reorder", "serial", "parallel", "vectorize", "unroll", "compute_root", "async", "ring_buffer",
                                         "compute_at", "compute_inline", "store_root", "store_at", "reorder_storage", "align_storage", "bound_storage",
                                         "fold_storage", "store_in", "bound", "estimate", "in", "clone_in", "eager_inline", "rfactor", "specialize",
-                                        "specialize_fail", "prefetch", "tail auto",
+                                        "specialize_fail", "prefetch", "hoist_storage", "hoist_storage_root", "tail auto",
                                         "tail guard", "tail shift", "tail round", "parallel by", "vectorize by", "unroll by",
                                         "vectorize outer", "vectorize fused", "scan", "scatter", "where", "tuple", "undef", "rank 0",
                                         "two outputs", "dim stride", "dim min, extent", "range of data", "param extent", "extern stage" };

@@ -49,6 +49,7 @@ typedef enum {
     MLC_BOUND, MLC_BOUND_EXTENT, MLC_ALIGN_BOUNDS, MLC_ALIGN_EXTENT, MLC_ESTIMATE, MLC_UNSCHEDULED,
     MLC_IN, MLC_CLONE_IN, MLC_EAGER_INLINE, MLC_RFACTOR,
     MLC_SPECIALIZE, MLC_SPECIALIZE_FAIL, MLC_PREFETCH,
+    MLC_HOIST_STORAGE, MLC_HOIST_STORAGE_ROOT,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -82,7 +83,7 @@ struct mlc_directive {
     mlc_way way;         /* fold_storage */
     bool reassociate;    /* float + and * may be grouped and ordered otherwise */
     mlc_fetch bounds;    /* prefetch */
-    mlc_func at;         /* compute_at, store_at: the consumer; prefetch: what is read */
+    mlc_func at;         /* compute_at, store_at, hoist_storage: the consumer; prefetch: what is read */
     int at_stage;        /* -1: any of its stages that has the loop */
     int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs */
     mlc_func func[8];    /* ... and which */
@@ -121,6 +122,10 @@ typedef struct mlc_plan mlc_plan;
 /* compute_at(f, v), store_at(f, v): f is a Func (any of its stages that has the loop) or a stage. */
 #define mlc_compute_at(f, v_) mlc_at_of(MLC_COMPUTE_AT, MLC_CONSUMER(f), v_, MLC_HERE)
 #define mlc_store_at(f, v_) mlc_at_of(MLC_STORE_AT, MLC_CONSUMER(f), v_, MLC_HERE)
+/* hoist_storage(f, v), hoist_storage_root(): the memory is taken once for all iterations inside of this loop, or of the call,
+ * and each uses it anew: values live as long as they did.  The loop is around the one where the Func is stored. */
+#define mlc_hoist_storage(f, v_) mlc_at_of(MLC_HOIST_STORAGE, MLC_CONSUMER(f), v_, MLC_HERE)
+#define mlc_hoist_storage_root() mlc_place_of(MLC_HOIST_STORAGE_ROOT, MLC_HERE)
 
 /* Of the memory of a Func that is computed at root or in a loop, and is no output; v is a dimension, a Var of its
  * pure definition. */

@@ -126,5 +126,7 @@ typedef mlc_rdom RDom;
 #define specialize(...) mlc_specialize(__VA_ARGS__)
 #define specialize_fail(...) mlc_specialize_fail(__VA_ARGS__)
 #define prefetch(...) mlc_prefetch(__VA_ARGS__)
+#define hoist_storage(...) mlc_hoist_storage(__VA_ARGS__)
+#define hoist_storage_root(...) mlc_hoist_storage_root(__VA_ARGS__)
 
 #endif

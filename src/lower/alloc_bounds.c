@@ -101,6 +101,9 @@ static void find_extent(Room *r, int d) {
     if (tile && !r->plan->dim[d].most) r->most[d] = fn->most[d];
     else if (!sim_const_bounds(b->ir, r->facts, r->t->extent[d], &lo, &r->most[d])) r->open = d;
     if (r->most[d] < 1) r->most[d] = 1;
+    if (fn->hoist == fn->store) return;
+    if (r->open != d) r->t->extent[d] = ir_idx(b->ir, r->most[d]);
+    low_hoist_extent(b, fn, r->t, d);
 }
 
 /* The parts of a ring buffer: one more dimension, outside of all others. */
@@ -110,6 +113,17 @@ static void add_parts(Room *r) {
     t->order[d] = d;
     t->min[d] = ir_idx(r->b->ir, 0);
     t->extent[d] = ir_idx(r->b->ir, r->most[d] = r->fn->sched->ring);
+}
+
+/* The lanes of a hoisted memory: one more dimension, inside of all others. */
+static void add_lanes(Room *r) {
+    Storage *t = r->t;
+    int d = t->rank++;
+    memmove(t->order + 1, t->order, sizeof *t->order * (size_t)d);
+    t->order[0] = d;
+    t->min[d] = ir_idx(r->b->ir, 0);
+    t->extent[d] = low_hoist_lanes(r->b, r->fn);
+    if (!ir_is_int(t->extent[d], &r->most[d])) r->open = d;
 }
 
 /* ---- which memory ---- */
@@ -164,17 +178,18 @@ void low_allocate(Build *b, FuncNest *fn) {
     Func *f = fn->func;
     Storage *t = ARENA_NEW(b->arena, Storage);
     *t = (Storage){ .func = f, .name = identifier(b, f->name), .rank = f->rank, .n = f->n };
-    t->line = fn->sched->store.line ? fn->sched->store.line : fn->sched->compute.line;
+    t->line = fn->sched->hoist.line ? fn->sched->hoist.line : fn->sched->store.line ? fn->sched->store.line : fn->sched->compute.line;
     memcpy(t->type, f->type, sizeof t->type);
     Room r = { .b = b, .fn = fn, .plan = &fn->sched->storage, .facts = low_facts(b, NULL, fn->store), .t = t, .open = -1 };
     sb_init(&r.note, b->arena);
-    sb_printf(&r.note, "at %s", place_name(b, fn->store));
+    sb_printf(&r.note, "at %s", place_name(b, fn->hoist));
     memcpy(t->order, r.plan->order, sizeof t->order);
     for (int d = 0; d < f->rank; d++) {
         t->align[d] = r.plan->dim[d].align;
         find_extent(&r, d);
     }
     if (fn->sched->ring) add_parts(&r);
+    if (fn->hoist != fn->store) add_lanes(&r);
     choose_memory(&r);
     t->memory_line = r.plan->memory_line;
     t->note = r.note.at;

@@ -114,23 +114,33 @@ static Stmt *emit_func(Build *b, const FuncNest *fn) {
     return all;
 }
 
+/* Its computation in front of the body, which reads it. */
+static Stmt *computed(Build *b, const FuncNest *fn, Stmt *body) {
+    Channel *c = fn->storage->channel;
+    Stmt *made = emit_func(b, fn);
+    if (c) made = st_turn(b->arena, c, -1, fn->ahead, made);
+    Stmt *both[2] = { made, body };
+    body = st_block(b->arena, 2, both);
+    return fn->sched->ring && body ? low_ring(b, fn, body) : body;
+}
+
+/* The body in the memory that fn is stored in, or has taken, in s. */
+static Stmt *stored(Build *b, const FuncNest *fn, const Scope *s, Stmt *body) {
+    bool hoisted = fn->hoist != fn->store;
+    if (s == fn->store && hoisted) body = low_hoisted(b, fn, body);
+    if (s == fn->hoist) body = st_alloc(b->arena, fn->storage, body);
+    if (s != fn->store) return body;
+    Stmt *both[2] = { st_block(b->arena, fn->room.n, fn->room.at), body };
+    return st_block(b->arena, 2, both);
+}
+
 static Stmt *emit_scope(Build *b, Scope *s) {
     Arena *a = b->arena;
     Stmt *body = s->inner ? emit_scope(b, s->inner) : s->stage ? emit_leaf(b, s->stage) : NULL;
     for (int i = 0; i < s->item.n; i++) {
-        const Item *item = &s->item.at[i];
-        if (item->computed) {
-            Stmt *made = emit_func(b, item->fn);
-            Channel *c = item->fn->storage->channel;
-            if (c) made = st_turn(a, c, -1, item->fn->ahead, made);
-            Stmt *both[2] = { made, body };
-            body = st_block(a, 2, both);
-            if (item->fn->sched->ring && body) body = low_ring(b, item->fn, body);
-        }
-        if (item->stored && body) {
-            Stmt *both[2] = { st_block(a, item->fn->room.n, item->fn->room.at), st_alloc(a, item->fn->storage, body) };
-            body = st_block(a, 2, both);
-        }
+        const FuncNest *fn = s->item.at[i];
+        if (s == fn->compute) body = computed(b, fn, body);
+        if (body && !fn->storage->is_output) body = stored(b, fn, s, body);
     }
     if (s->prefetch.n && body) {
         Stmt *both[2] = { st_block(a, s->prefetch.n, s->prefetch.at), body };

@@ -109,10 +109,26 @@ static void find_store(Build *b, FuncNest *fn, const UseList *uses, const ScopeL
     int i = 0;
     while (i < stores.n && !low_encloses(stores.at[i], fn->compute)) i++;
     if (i == stores.n) fault_raise(b->fault, ERR_STORE_NOT_ENCLOSING, &place, fs->func->name);
-    fn->store = low_special_store(b, fs, places, fn->compute, stores.at[i]);
+    fn->store = low_special_store(b, fs, &fs->store, places, fn->compute, stores.at[i]);
     for (const Scope *s = fn->compute; s != fn->store; s = s->up)
         if (s->var && (s->kind == LOOP_PARALLEL || s->kind == LOOP_VECTOR))
             fault_raise(b->fault, ERR_STORE_RACE, &place, s->dim->name, fs->func->name);
+}
+
+/* Where its memory is taken. */
+static void find_hoist(Build *b, FuncNest *fn, const UseList *uses, const ScopeList *places) {
+    const Level *level = &fn->sched->hoist;
+    fn->hoist = fn->store;
+    if (!level->line) return;
+    ScopeList scopes = find_level(b, fn->sched, level, uses);
+    int i = 0;
+    while (i < scopes.n && !low_encloses(scopes.at[i], fn->store)) i++;
+    if (i == scopes.n) {
+        Place place = sch_place(b->arena, level->line);
+        fault_raise(b->fault, ERR_HOIST_NOT_ENCLOSING, &place, fn->func->name);
+    }
+    fn->hoist = low_special_store(b, fn->sched, level, places, fn->compute, scopes.at[i]);
+    low_hoist_place(b, fn);
 }
 
 /* ---- readers ---- */
@@ -338,7 +354,7 @@ static void find_box(Build *b, FuncNest *fn) {
     inner_box(b, fn, facts);
     Scope *vector = fn->sched->compute.line ? NULL : vector_around(fn->compute);
     while (vector && lanes_differ(b, fn, facts)) { /* nobody asked for this place: go outside of the lanes */
-        fn->compute = fn->store = vector->up;
+        fn->compute = fn->store = fn->hoist = vector->up;
         facts = low_facts(b, NULL, fn->compute);
         inner_box(b, fn, facts);
         vector = vector_around(fn->compute);
@@ -347,11 +363,6 @@ static void find_box(Build *b, FuncNest *fn) {
     low_shape_box(b, fn, facts);
     name_box(b, fn, facts);
     if (alg_is_whole(f)) written_box(b, fn);
-}
-
-static void add_item(Build *b, Scope *at, FuncNest *fn, bool stored, bool computed) {
-    Item item = { fn, stored, computed };
-    VEC_PUSH(b->arena, &at->item, item);
 }
 
 static void build_stage(Build *b, StageNest *st, const Facts *facts) {
@@ -374,13 +385,10 @@ static void inject_at(Build *b, FuncNest *fn, const UseList *uses) {
     const Facts *facts = low_facts(b, NULL, fn->compute);
     for (int i = 0; i < fn->stage.n; i++) build_stage(b, fn->stage.at[i], facts);
     for (int i = 0; i < fn->run.n; i++) note_uses(b, fn->run.at[i]);
-    if (fn->storage) {
-        add_item(b, b->root, fn, false, true);
-        return;
-    }
-    low_allocate(b, fn);
-    if (fn->store != fn->compute) add_item(b, fn->compute, fn, false, true);
-    add_item(b, fn->store, fn, true, fn->store == fn->compute);
+    if (!fn->storage) low_allocate(b, fn);
+    VEC_PUSH(b->arena, &fn->compute->item, fn);
+    if (fn->store != fn->compute) VEC_PUSH(b->arena, &fn->store->item, fn);
+    if (fn->hoist != fn->store) VEC_PUSH(b->arena, &fn->hoist->item, fn);
 }
 
 void low_inject(Build *b, FuncSched *fs) {
@@ -396,8 +404,8 @@ void low_inject(Build *b, FuncSched *fs) {
     for (int i = 0; i < places.n; i++) {
         FuncNest *fn = ARENA_NEW(b->arena, FuncNest);
         *fn = (FuncNest){ .sched = fs, .func = f, .storage = external, .compute = places.at[i] };
-        fn->store = fn->compute;
-        if (!external) find_store(b, fn, uses, &places);
+        fn->store = fn->hoist = fn->compute;
+        if (!external) find_store(b, fn, uses, &places), find_hoist(b, fn, uses, &places);
         low_async_place(b, fn);
         low_ring_place(b, fn);
         VEC_PUSH(b->arena, nests, fn);

@@ -33,11 +33,6 @@ typedef struct {
     const Node *value, *full;
 } BoxLet;
 
-typedef struct {
-    FuncNest *fn;
-    bool stored, computed; /* here */
-} Item;
-
 /* What stands inside of it runs where cond holds; see MaskKind. */
 typedef struct {
     const Node *cond;
@@ -60,7 +55,7 @@ struct Scope {
     VEC(BoxLet) box;      /* boxes of what is computed here: consumers first */
     VEC(Stmt *) check;    /* of what is computed here, before any of it (root: Build.check) */
     VEC(Stmt *) prefetch; /* at the start of each iteration */
-    VEC(Item) item;       /* consumers first; each encloses the ones before it */
+    VEC(FuncNest *) item; /* what is computed, stored or has its memory taken here: consumers first; each encloses those before it */
     Scope *inner;         /* the stage's next loop, NULL: its leaf */
 };
 
@@ -91,6 +86,8 @@ struct FuncNest {
     FuncSched *sched;
     Func *func;
     Scope *compute, *store;
+    Scope *hoist;            /* where its memory is taken: the store scope, or one around it */
+    const Node *base[MAX_RANK]; /* hoisted further: the start of the box at the store scope, from which accesses count; or NULL */
     Storage *storage;
     Interval box[MAX_RANK];  /* at the compute scope */
     Interval wide[MAX_RANK]; /* ... before sliding, where the store scope is outside of the compute scope */
@@ -190,8 +187,8 @@ const Facts *low_special_facts(Build *b, const StageNest *st, const Facts *f);
 bool low_special_multiple(const StageNest *st, const Node *e, int64_t of);
 /* e without the alternatives that are decided where the nest runs. */
 const Node *low_decided(Build *b, const StageSched *sched, const Node *e);
-/* Where the memory stands of what is computed at `compute`, one of several places, and stored at `store`. */
-Scope *low_special_store(Build *b, const FuncSched *fs, const ScopeList *places, Scope *compute, Scope *store);
+/* Where the memory stands of what is computed at `compute`, one of several places, where the level means `store`. */
+Scope *low_special_store(Build *b, const FuncSched *fs, const Level *level, const ScopeList *places, Scope *compute, Scope *store);
 void low_check_fail(Build *b, const StageNest *st);
 /* The nest of f whose memory the stage reads, NULL: f is not computed, or not around the stage. */
 FuncNest *low_nest_read(Build *b, const StageNest *st, const Func *f);
@@ -214,6 +211,14 @@ const Scope *low_turns(const FuncNest *fn);
 void low_ring_place(Build *b, const FuncNest *fn);
 Interval low_ring_box(Build *b, const FuncNest *fn, int d);
 Stmt *low_ring(Build *b, const FuncNest *fn, Stmt *s);
+
+/* hoist.c: memory taken outside of the store scope. */
+void low_hoist_place(Build *b, const FuncNest *fn);
+void low_hoist_extent(Build *b, FuncNest *fn, Storage *t, int d); /* of what t says of the store scope */
+const Node *low_hoist_lanes(Build *b, const FuncNest *fn);
+Stmt *low_hoisted(Build *b, const FuncNest *fn, Stmt *s);
+/* Accesses of f in s count from `base` and have one more coordinate. */
+Stmt *low_relative(Build *b, const Func *f, const Node *const *base, const Node *last, Stmt *s);
 
 /* alloc_bounds.c: the memory of a Func that is placed. */
 void low_allocate(Build *b, FuncNest *fn);

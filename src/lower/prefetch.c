@@ -19,13 +19,16 @@ static Scope *find_loop(const StageNest *st, const char *name) {
     return NULL;
 }
 
-/* The memory of f that the stage reads. */
-static const Storage *memory_of(Build *b, const StageNest *st, const Func *f, const Scope **where) {
+/* The memory of f that the stage reads, and the box that it holds. */
+static const Storage *memory_of(Build *b, const StageNest *st, const Func *f, const Scope **where, Interval *have) {
     const FuncNest *fn = low_nest_read(b, st, f);
-    *where = b->root;
-    if (pm_has(&b->external, f)) return pm_get(&b->external, f);
-    if (fn) *where = fn->store;
-    return fn ? fn->storage : NULL;
+    const Storage *t = pm_has(&b->external, f) ? pm_get(&b->external, f) : fn ? fn->storage : NULL;
+    *where = fn && !t->is_output ? fn->store : b->root;
+    for (int d = 0; t && d < f->rank; d++) {
+        const Node *first = fn && fn->base[d] ? fn->base[d] : t->min[d];
+        have[d] = (Interval){ first, ir_sub(b->ir, ir_add(b->ir, first, t->extent[d]), ir_idx(b->ir, 1)) };
+    }
+    return t;
 }
 
 static void check(Build *b, const StageNest *st, const Prefetch *p, const Scope *at, const Scope *from, const Storage *memory,
@@ -63,9 +66,7 @@ static const Node *clamped(Build *b, const Node *e, const Interval *to) {
 }
 
 /* The region of dimension d as it is fetched; what a guard asks is added to *guard. */
-static Interval region(Build *b, const Prefetch *p, const Storage *t, int d, Interval need, const Node **guard) {
-    const Node *last = ir_sub(b->ir, ir_add(b->ir, t->min[d], t->extent[d]), ir_idx(b->ir, 1));
-    Interval have = { t->min[d], last };
+static Interval region(Build *b, const Prefetch *p, const Storage *t, int d, Interval need, Interval have, const Node **guard) {
     if (t->fold[d] > 0 || p->bounds == MLC_FETCH_NON_FAULTING) return need;
     if (p->bounds == MLC_FETCH_CLAMP) return (Interval){ clamped(b, need.lo, &have), clamped(b, need.hi, &have) };
     const Node *inside = ir_make2(b->ir, OP_LAND, ir_make2(b->ir, OP_LE, have.lo, need.lo), ir_make2(b->ir, OP_LE, need.hi, have.hi));
@@ -77,7 +78,7 @@ static Interval region(Build *b, const Prefetch *p, const Storage *t, int d, Int
 static Stmt *fetch(Build *b, const Prefetch *p, const Storage *t, int elem, int d, const Interval *box, const Node **coord) {
     Interner *I = b->ir;
     if (d < 0) {
-        Stmt *s = st_prefetch(b->arena, ir_access(I, p->func, t->type[elem], elem, t->rank, coord));
+        Stmt *s = st_prefetch(b->arena, ir_access(I, p->func, t->type[elem], elem, p->func->rank, coord));
         s->line = p->line;
         return s;
     }
@@ -92,19 +93,19 @@ static Stmt *fetch(Build *b, const Prefetch *p, const Storage *t, int elem, int 
 static void prefetch(Build *b, StageNest *st, const Prefetch *p) {
     Scope *at = find_loop(st, p->at);
     const Scope *from = find_loop(st, p->from), *where;
-    const Storage *t = memory_of(b, st, p->func, &where);
+    Interval box[MAX_RANK] = { { NULL, NULL } }, have[MAX_RANK];
+    const Storage *t = memory_of(b, st, p->func, &where, have);
     check(b, st, p, at, from, t, where);
     if (!from->var) return; /* a loop of one iteration: none is ahead */
-    Interval box[MAX_RANK] = { { NULL, NULL } };
     const Node *guard = ir_bool(b->ir, true), *coord[MAX_RANK];
     low_required_by(b, p->func, st, at, box);
-    for (int d = 0; d < t->rank; d++) {
+    for (int d = 0; d < p->func->rank; d++) {
         if (!box[d].lo) return; /* nothing is read */
         Interval need = { ahead(b, p, at, from, box[d].lo), ahead(b, p, at, from, box[d].hi) };
-        box[d] = region(b, p, t, d, need, &guard);
+        box[d] = region(b, p, t, d, need, have[d], &guard);
     }
     for (int e = 0; e < t->n; e++) {
-        Stmt *s = fetch(b, p, t, e, t->rank - 1, box, coord);
+        Stmt *s = fetch(b, p, t, e, p->func->rank - 1, box, coord);
         if (!ir_is(guard, 1)) s = st_if(b->arena, guard, s, NULL);
         VEC_PUSH(b->arena, &at->prefetch, s);
     }

@@ -30,51 +30,16 @@ Interval low_ring_box(Build *b, const FuncNest *fn, int d) {
     return (Interval){ ir_idx(b->ir, 0), ir_sub(b->ir, most, ir_idx(b->ir, 1)) };
 }
 
-typedef struct {
-    const FuncNest *fn;
-    const Node *part;
-} Ring;
-
-static void place_in_part(const Ring *g, Interner *I, const Node **coord) {
-    int rank = g->fn->func->rank;
-    for (int d = 0; d < rank; d++) coord[d] = ir_sub(I, coord[d], g->fn->computed[d].lo);
-    coord[rank] = g->part;
-}
-
-static const Node *access_part(void *user, Interner *I, const Node *e) {
-    const Ring *g = user;
-    const Node *coord[MAX_RANK];
-    if (e->op != OP_ACCESS || e->u.func != g->fn->func || e->n != g->fn->func->rank) return e;
-    for (int d = 0; d < e->n; d++) coord[d] = e->kid[d];
-    place_in_part(g, I, coord);
-    return ir_access(I, e->u.func, (mlc_type)e->type, e->aux, e->n + 1, coord);
-}
-
-static const Node *expr(StmtMap *m, const Node *e) {
-    return ir_is_const(e) ? e : ir_rewrite(m->ir, e, access_part, m->user);
-}
-
-static Stmt *stmt(StmtMap *m, Stmt *s) {
-    const Ring *g = m->user;
-    Stmt *now = st_map_kids(m, s);
-    if (!now || now->kind != ST_STORE || now->u.store.func != g->fn->func) return now;
-    now = arena_copy(m->arena, now, sizeof *now);
-    place_in_part(g, m->ir, now->u.store.coord);
-    now->u.store.rank++;
-    return now;
-}
-
 Stmt *low_ring(Build *b, const FuncNest *fn, Stmt *s) {
     Interner *I = b->ir;
     const Scope *at = low_turns(fn);
-    const Node *parts = ir_idx(I, fn->sched->ring), *value = ir_idx(I, 0);
+    const Node *parts = ir_idx(I, fn->sched->ring), *value = ir_idx(I, 0), *base[MAX_RANK];
     const Sym *part = low_sym(b, fn->func, SYM_LET, arena_printf(b->arena, "%s.part", fn->func->name));
-    Ring ring = { fn, ir_var(I, part) };
-    StmtMap m = { .arena = b->arena, .ir = I, .expr = expr, .stmt = stmt, .user = &ring };
     if (at) value = ir_make2(I, OP_MOD, ir_sub(I, ir_var(I, at->var), at->min), parts);
     if (fn->storage->channel) {
         fn->storage->channel->part = part;
         fn->storage->channel->parts = fn->sched->ring;
     }
-    return st_let(b->arena, part, value, st_map(&m, s));
+    for (int d = 0; d < fn->func->rank; d++) base[d] = fn->computed[d].lo;
+    return st_let(b->arena, part, value, low_relative(b, fn->func, base, ir_var(I, part), s));
 }

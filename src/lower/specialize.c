@@ -60,12 +60,12 @@ static int places_inside(const ScopeList *places, const Scope *s) {
 }
 
 /* Specializations share no memory: what would stand right outside of them goes inside. */
-Scope *low_special_store(Build *b, const FuncSched *fs, const ScopeList *places, Scope *compute, Scope *store) {
+Scope *low_special_store(Build *b, const FuncSched *fs, const Level *level, const ScopeList *places, Scope *compute, Scope *store) {
     if (places_inside(places, store) == 1) return store;
     Scope *s = compute;
     while (s->up != store) s = s->up;
     if (!s->dim && places_inside(places, s) == 1) return s;
-    Place place = sch_place(b->arena, fs->store.line);
+    Place place = sch_place(b->arena, level->line);
     fault_raise(b->fault, ERR_STORE_SPECIALIZED, &place, fs->func->name, compute->stage->fn->func->name);
 }
 

@@ -45,7 +45,7 @@ static void apply_placement(Resolve *r, FuncSched *fs, const PlanLine *line) {
     if (sch_is_output(r->s, fs->func) && kind != MLC_COMPUTE_ROOT && kind != MLC_STORE_ROOT)
         fault_raise(r->fault, ERR_PLACE_OUTPUT, &place, fs->func->name);
     if (alg_is_whole(fs->func) && kind == MLC_COMPUTE_INLINE) fault_raise(r->fault, ERR_STAGE_INLINE, &place, fs->func->name);
-    if (alg_is_whole(fs->func) && (kind == MLC_STORE_ROOT || kind == MLC_STORE_AT))
+    if (alg_is_whole(fs->func) && kind != MLC_COMPUTE_ROOT && kind != MLC_COMPUTE_AT)
         fault_raise(r->fault, ERR_STAGE_STORE, &place, fs->func->name);
     switch (kind) {
     case MLC_COMPUTE_ROOT: fs->compute = (Level){ .kind = AT_ROOT, .line = line }; break;
@@ -55,6 +55,8 @@ static void apply_placement(Resolve *r, FuncSched *fs, const PlanLine *line) {
         fs->compute = (Level){ .kind = AT_INLINE, .line = line };
         break;
     case MLC_STORE_ROOT: fs->store = (Level){ .kind = AT_ROOT, .line = line }; break;
+    case MLC_HOIST_STORAGE_ROOT: fs->hoist = (Level){ .kind = AT_ROOT, .line = line }; break;
+    case MLC_HOIST_STORAGE: fs->hoist = level_at(r, line); break;
     default: fs->store = level_at(r, line); break;
     }
 }
@@ -98,6 +100,7 @@ static void apply_line(Resolve *r, const PlanLine *line) {
     }
     switch (line->d.kind) {
     case MLC_COMPUTE_ROOT: case MLC_COMPUTE_AT: case MLC_COMPUTE_INLINE: case MLC_STORE_ROOT: case MLC_STORE_AT:
+    case MLC_HOIST_STORAGE: case MLC_HOIST_STORAGE_ROOT:
         apply_placement(r, fs, line);
         break;
     case MLC_RING_BUFFER: apply_ring(r, fs, line); break;
@@ -125,6 +128,14 @@ static const PlanLine *first_loop_line(const struct mlc_plan *plan, const Func *
     return NULL;
 }
 
+static void check_hoist(Resolve *r, const FuncSched *fs, bool placed) {
+    if (!fs->hoist.line) return;
+    Place place = sch_place(r->arena, fs->hoist.line);
+    if (!placed || fs->compute.kind == AT_INLINE) fault_raise(r->fault, ERR_HOIST_WITHOUT_COMPUTE, &place, fs->func->name);
+    if (fs->async || fs->ring) fault_raise(r->fault, ERR_HOIST_TURNS, &place, fs->func->name, fs->async ? "async" : "ring_buffer");
+    if (fs->func->rank == MAX_RANK) fault_raise(r->fault, ERR_HOIST_RANK, &place, fs->func->name, MAX_RANK);
+}
+
 /* A Func without a placement: outputs are root, a Func with updates goes where lowering finds its only
  * consumer (AT_LOOP without a Func),
  * extern stages and what they read are root, the others are inlined. */
@@ -146,6 +157,7 @@ static void fill_defaults(Resolve *r, FuncSched *fs) {
         Place place = sch_place(r->arena, fs->async);
         fault_raise(r->fault, ERR_ASYNC_INLINE, &place, f->name);
     }
+    check_hoist(r, fs, placed);
     if (fs->ring && !fs->store.line) {
         Place place = sch_place(r->arena, fs->ring_line);
         fault_raise(r->fault, ERR_RING_STORE, &place, f->name);
@@ -233,6 +245,7 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
         if (!fs) continue;
         check_level(&r, &fs->compute);
         check_level(&r, &fs->store);
+        check_level(&r, &fs->hoist);
         check_inputs(&r, fs);
         sch_check_bounds(&r, fs);
         for (int k = 0; k < fs->stage.n; k++) sch_check_prefetches(&r, &fs->stage.at[k]);

@@ -148,6 +148,7 @@ typedef struct {
 typedef struct {
     Func *func;
     Level compute, store; /* store defaults to compute */
+    Level hoist;          /* where its memory is taken; without a line: where it is stored */
     StorageSched storage;
     int64_t ring;         /* computations that the memory holds in turn, 0: no ring_buffer */
     const PlanLine *ring_line;

@@ -21,6 +21,7 @@ static struct {
     char loops[1 << 16];   /* before flatten */
     char message[1024];    /* "", or what was raised */
     LoopStats stats;
+    int64_t allocs, peak;  /* of the last run: how often memory was taken, the most bytes at once */
     struct { char name[32]; int stage; int64_t stores; } count[MOST_COUNTS];
     int n_counts;
 } T;
@@ -99,6 +100,9 @@ static inline const char *text_lower(mlc_buffer *b, const char *stop, uint64_t s
         memset(&T.stats, 0, sizeof T.stats);
         if (b) low_interpret_counted(&a, p, slot, NULL, seed, &T.stats);
         T.n_counts = 0;
+        T.allocs = 0;
+        T.peak = T.stats.peak;
+        for (int i = 0; i < T.stats.alloc.n; i++) T.allocs += T.stats.alloc.at[i].times;
         for (int i = 0; i < T.stats.count.n && i < MOST_COUNTS; i++) {
             snprintf(T.count[i].name, sizeof T.count[i].name, "%s", T.stats.count.at[i].func->name);
             T.count[i].stage = T.stats.count.at[i].stage;
