@@ -2,6 +2,7 @@
 #include "lex.h"
 
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,7 @@ static void float_number(Lexer *L) {
     L->tok.value.f = narrow ? (double)strtof(s, NULL) : strtod(s, NULL);
     if (narrow || c == 'l' || c == 'L') L->at++;
     if (is_word(ahead(L, 0))) bad_number(L, ERR_TEXT_NUMBER);
+    if (isinf(L->tok.value.f)) bad_number(L, ERR_TEXT_NUMBER_INFINITE);
 }
 
 /* The suffix u, l, ll in any order and case, and C's choice of a type. */

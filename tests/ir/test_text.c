@@ -237,6 +237,8 @@ START_TEST(errors) {
         { "12ab", "text:1:1: '12ab' is no number; write 12, 0x1f, 1.5, 1e-3, 0x1.8p3, 1.5f or 7u" },
         { "0x1.8", "text:1:1: '0x1.8' is no number; write 12, 0x1f, 1.5, 1e-3, 0x1.8p3, 1.5f or 7u" },
         { "18446744073709551616", "text:1:1: '18446744073709551616' does not fit 64 bits; write a float or a smaller number" },
+        { "-1e999", "text:1:2: '1e999' is beyond every float; write inf where infinity is meant" },
+        { "1e39f", "text:1:1: '1e39f' is beyond every float; write inf where infinity is meant" },
         { "x + 010", "text:1:5: '010' is octal in C; write it without the leading 0" },
         { "print(\"a", "text:1:7: the string has no end on its line; close it with a double quote" },
         { "print(\"a\\q\", x)", "text:1:7: the string holds an unknown escape; use \\n \\t \\r \\\" \\\\ or \\xHH" },
