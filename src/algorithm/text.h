@@ -28,6 +28,7 @@ const char *const *alg_known_names(mlc_ctx *ctx, int *n);
 typedef struct {
     VEC(Func *) funcs;
     VEC(const RDom *) rdoms;
+    bool values; /* of params, where they have one: no part of what is compiled */
 } AlsoPrint;
 void alg_print_with(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n, const AlsoPrint *also);
 

@@ -130,13 +130,17 @@ static void print_input(StrBuf *out, const Func *f) {
     sb_puts(out, ";\n");
 }
 
-static void print_param(StrBuf *out, const Sym *s) {
+static void print_param(StrBuf *out, const Sym *s, const Value *value) {
     sb_printf(out, "param %s: %s", s->name, mlc_type_name(s->type));
     if (s->has_range) {
         sb_puts(out, " range ");
         print_end(out, s->type, s->lo, s->ilo);
         sb_puts(out, "..");
         print_end(out, s->type, s->hi, s->ihi);
+    }
+    if (value) {
+        sb_puts(out, " = ");
+        ir_print_number(out, s->type, *value);
     }
     sb_puts(out, ";\n");
 }
@@ -216,7 +220,10 @@ void alg_print_with(StrBuf *out, mlc_ctx *ctx, Func *const *outputs, int n, cons
     sb_puts(out, "mlc 1\n");
     for (int i = 0; i < ctx->funcs.n; i++) /* in order of creation, which numbers the slots */
         if (ctx->funcs.at[i]->is_input && pm_has(&s.seen, ctx->funcs.at[i])) print_input(out, ctx->funcs.at[i]);
-    for (int i = 0; i < ctx->params.n; i++) print_param(out, ctx->params.at[i]);
+    for (int i = 0; i < ctx->params.n; i++) {
+        const Sym *p = ctx->params.at[i];
+        print_param(out, p, also->values ? pm_get(&ctx->param_value, p) : NULL);
+    }
     for (int i = 0; i < s.externs.n; i++) print_extern(out, s.externs.at[i]);
     for (int i = 0; i < s.funcs.n; i++) print_func(&s, s.funcs.at[i]);
     for (int i = 0; i < also->rdoms.n; i++) print_rdom_once(&s, also->rdoms.at[i]);

@@ -154,7 +154,7 @@ const char *mlc_program_print(mlc_ctx *ctx, int n_outputs, const mlc_func *outpu
         if (!f[i]) fault_raise(&ctx->fault, ERR_PLAN_NO_FUNC, NULL);
         if (f[i]->ctx != ctx) fault_raise(&ctx->fault, ERR_CONTEXTS_MIX, NULL);
     }
-    AlsoPrint more = { 0 };
+    AlsoPrint more = { .values = true };
     for (int i = 0; plans && i < n_plans; i++)
         if (plans[i]) add_scheduled(&ctx->arena, &more, plans[i]);
     alg_print_with(&out, ctx, f, n_outputs, &more);
