@@ -155,6 +155,7 @@ void case_open(Case *c, const char *text) {
     mlc_program *p = mlc_program_parse(c->ctx, text, "fuzz");
     if (!p) {
         fail(c, "does not read", mlc_error(c->ctx));
+        c->code = mlc_error_code(c->ctx);
         return;
     }
     c->n_out = mlc_program_n_outputs(p) < 4 ? mlc_program_n_outputs(p) : 4;

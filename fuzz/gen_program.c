@@ -4,59 +4,17 @@
  * a coordinate, at an index param, or at a clamped value of the data. */
 #include "gen.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-uint64_t gen_next(Gen *g) { /* splitmix64 */
-    uint64_t z = (g->state += 0x9e3779b97f4a7c15u);
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-int gen_below(Gen *g, int n) {
-    return n > 0 ? (int)(gen_next(g) % (uint64_t)n) : 0;
-}
-
-/* `name` is always a literal. */
-void gen_expect(GenCounts *c, const char *name) {
-    for (int i = 0; i < c->n; i++)
-        if (!strcmp(c->name[i], name)) return;
-    if (c->n < GEN_MAX_COUNTS) c->name[c->n++] = name;
-}
-
-void gen_count(Gen *g, const char *name) {
-    GenCounts *c = g->counts;
-    gen_expect(c, name);
-    for (int i = 0; i < c->n; i++)
-        if (!strcmp(c->name[i], name)) {
-            c->count[i]++;
-            return;
-        }
-}
-
-void gen_put(Gen *g, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    int room = GEN_TEXT - g->n, n = vsnprintf(g->text + g->n, (size_t)room, format, ap);
-    va_end(ap);
-    if (n > 0) g->n += n < room ? n : room - 1;
-}
 
 static const char *const var_name[] = { "x", "y", "z" };
 static const char *const update_ops[] = { "=", "+=", "-=", "*=", "min=", "max=" };
 static const char *const edges[] = { "constant_edge", "repeat_edge", "repeat_image", "mirror_image", "mirror_interior" };
 
-void gen_expect_all(GenCounts *c) {
-    static const char *const more[] = { "split", "fuse", "tile", "reorder", "serial", "parallel", "vectorize", "unroll", "compute_root", "async", "ring_buffer",
-                                        "compute_at", "compute_inline", "store_root", "store_at", "reorder_storage", "align_storage", "bound_storage",
-                                        "fold_storage", "store_in", "bound", "estimate", "in", "clone_in", "eager_inline", "rfactor", "specialize",
-                                        "specialize_fail", "prefetch", "hoist_storage", "hoist_storage_root", "tail auto",
-                                        "tail guard", "tail shift", "tail round", "parallel by", "vectorize by", "unroll by",
-                                        "vectorize outer", "vectorize fused", "scan", "scatter", "where", "tuple", "undef", "rank 0",
-                                        "two outputs", "dim stride", "dim min, extent", "range of data", "param extent", "extern stage" };
-    gen_expect_operators(c);
+void gen_expect_program(GenCounts *c) {
+    static const char *const more[] = { "update", "scan", "scatter", "where", "tuple", "undef", "rank 0", "two outputs", "dim stride",
+                                        "dim min, extent", "range of data", "param extent", "extern stage", "size 0", "size 1",
+                                        "size prime", "min not 0", "strides" };
     for (int i = 0; i < 6; i++) gen_expect(c, update_ops[i]);
     for (int i = 0; i < 5; i++) gen_expect(c, edges[i]);
     for (int i = 0; i < (int)(sizeof more / sizeof *more); i++) gen_expect(c, more[i]);
@@ -179,6 +137,7 @@ static void update(Gen *g, GenFunc *f, int number) {
     if (is_scan) scan(g, &u);
     else if (is_scatter) scatter(g, &u);
     else plain_update(g, &u);
+    gen_count(g, "update");
     gen_put(g, ";\n");
 }
 
@@ -228,7 +187,7 @@ static void stage(Gen *g) {
     int of = gen_below(g, g->n_funcs);
     const char *p = an_index_param(g);
     if (g->func[of].hidden || g->func[of].unplanned || !g->func[of].rank || g->func[of].elems > 1) return;
-    GenFunc f = { .rank = g->func[of].rank, .elems = 1, .type = { g->func[of].type[0] }, .stage = true, .reads = of };
+    GenFunc f = { .rank = g->func[of].rank, .elems = 1, .type = { g->func[of].type[0] }, .stage = true, .numbered = true, .reads = of };
     g->func[of].whole = true;
     snprintf(f.name, sizeof f.name, "f%d", g->next_name++);
     gen_put(g, "extern stage %s: %s[%d] = ", f.name, f.type[0], f.rank);
@@ -239,17 +198,30 @@ static void stage(Gen *g) {
     g->func[g->n_funcs++] = f;
 }
 
-static void output_box(Gen *g, const GenFunc *f, int64_t *min, int64_t *extent) {
+static bool is_prime(int64_t n) {
+    for (int64_t d = 2; d * d <= n; d++)
+        if (n % d == 0) return false;
+    return n > 1;
+}
+
+/* The box that is asked of an output, as a comment that case.c reads. */
+static void output_box(Gen *g, GenFunc *f) {
+    gen_put(g, "//! box %s", f->name);
     for (int d = 0; d < f->rank; d++) {
-        min[d] = gen_below(g, 3) ? 0 : gen_below(g, 7) - 3;
-        extent[d] = size_of(g, f->rank == 1 ? 67 : f->rank == 2 ? (d ? 11 : 19) : d ? 5 : 7);
+        int64_t n = f->extent[d] = size_of(g, f->rank == 1 ? 67 : f->rank == 2 ? (d ? 11 : 19) : d ? 5 : 7);
+        f->min[d] = gen_below(g, 3) ? 0 : gen_below(g, 7) - 3;
+        gen_put(g, " %ld %ld", (long)f->min[d], (long)n);
+        if (n < 2) gen_count(g, n ? "size 1" : "size 0");
+        if (is_prime(n)) gen_count(g, "size prime");
+        if (f->min[d]) gen_count(g, "min not 0");
     }
+    gen_put(g, "\n");
 }
 
 static void input(Gen *g, int number) {
     static const char *const ranges[][3] = { { "f32", "0.0", "1.0" }, { "f32", "-3.5", "100.0" }, { "u8", "0", "63" }, { "i32", "-9", "9" },
                                              { "u16", "1", "1023" }, { "f64", "0.5", "2.0" } };
-    GenFunc f = { .rank = 1 + gen_below(g, GEN_MAX_RANK), .elems = 1, .input = true };
+    GenFunc f = { .rank = 1 + gen_below(g, GEN_MAX_RANK), .elems = 1, .input = true, .numbered = true };
     snprintf(f.name, sizeof f.name, "in%d", number);
     if (gen_below(g, 5)) {
         f.type[0] = gen_type(g);
@@ -272,7 +244,7 @@ static void edge(Gen *g) {
     int of = g->n_inputs - 1, kind = gen_below(g, 5);
     GenFunc f = g->func[of];
     g->func[of].hidden = true;
-    f.input = false;
+    f.input = false; /* its arguments keep the names of the input's */
     f.unplanned = true;
     snprintf(f.name, sizeof f.name, "e%d", g->next_name++);
     gen_put(g, "%s = %s(", f.name, edges[kind]);
@@ -305,19 +277,15 @@ static void params(Gen *g) {
     }
 }
 
-/* How it is run, as a comment that schedules.c reads. */
+/* How it is run, as a comment that case.c reads. */
 static void header(Gen *g, uint64_t seed) {
     static const char *const isas[] = { "host", "avx2", "sse4", "plain" };
     Gen block = { .state = seed / GEN_BLOCK * 0x9e3779b97f4a7c15u }; /* a block shares its compiler */
     const char *cc = gen_below(&block, 2) ? "gcc" : "clang", *isa = isas[gen_below(&block, 4)];
+    int layout = gen_below(g, 2) ? 0 : 1 + gen_below(g, 1 << 20);
     gen_put(g, "//! run %s %s -O%d data %llu layout %d\n", cc, isa, 1 + (gen_below(&block, 3) == 0), (unsigned long long)(gen_next(g) >> 1),
-            gen_below(g, 2) ? 0 : 1 + gen_below(g, 1 << 20));
-}
-
-static void box_line(Gen *g, const GenFunc *f, const int64_t *min, const int64_t *extent) {
-    gen_put(g, "//! box %s", f->name);
-    for (int d = 0; d < f->rank; d++) gen_put(g, " %ld %ld", (long)min[d], (long)extent[d]);
-    gen_put(g, "\n");
+            layout);
+    if (layout) gen_count(g, "strides");
 }
 
 void gen_program(Gen *g, uint64_t seed) {
@@ -338,20 +306,17 @@ void gen_program(Gen *g, uint64_t seed) {
         if (g->n_funcs + 4 < GEN_MAX_FUNCS && gen_below(g, 7) == 0) stage(g);
     }
     if (two) {
-        int64_t min[GEN_MAX_RANK], extent[GEN_MAX_RANK];
         define(g, SECOND);
-        output_box(g, &g->func[g->n_funcs - 1], min, extent);
-        box_line(g, &g->func[g->n_funcs - 1], min, extent);
+        output_box(g, &g->func[g->n_funcs - 1]);
         gen_count(g, "two outputs");
     }
     g->budget += 6;
     define(g, LAST);
-    const GenFunc *out = &g->func[g->n_funcs - 1];
-    output_box(g, out, g->out_min, g->out_extent);
-    box_line(g, out, g->out_min, g->out_extent);
+    GenFunc *out = &g->func[g->n_funcs - 1];
+    output_box(g, out);
     if (out->rank && gen_below(g, 10) == 0) {
         int d = gen_below(g, out->rank);
-        gen_put(g, "dim out[%d]: min %ld, extent %ld;\n", d, (long)g->out_min[d], (long)g->out_extent[d]);
+        gen_put(g, "dim out[%d]: min %ld, extent %ld;\n", d, (long)out->min[d], (long)out->extent[d]);
         gen_count(g, "dim min, extent");
     }
     gen_put(g, "output out%s;\n", two ? ", also" : "");

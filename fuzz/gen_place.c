@@ -1,0 +1,194 @@
+/* gen_place.c - where a Func is computed and stored, its memory, and promises about its box. */
+#include "plan.h"
+
+#include <string.h>
+
+/* Stages that read func k directly or through inlined Funcs: as bits of (func, stage). */
+static void consumers(const Plan *p, int k, bool at[FUNCS][MOST_STAGES]) {
+    for (int c = 0; c < n_all(p); c++)
+        for (int s = 0; s <= func_of(p, c)->updates; s++) {
+            if (!reads(p, c, s, k)) continue;
+            if (p->inlined[c]) consumers(p, c, at);
+            else at[c][s] = true;
+        }
+}
+
+static const Nest *nest_of(const Plan *p, const Site *s) {
+    return &p->nest[s->func][s->stage];
+}
+
+static const Loop *loop_at(const Plan *p, const Site *s) {
+    return &nest_of(p, s)->loop[s->loop];
+}
+
+/* The loops that all consumers of k stand in, outermost first, as far as a Func may be computed there. */
+static Path common_path(const Plan *p, bool at[FUNCS][MOST_STAGES]) {
+    Path all = { .n = -1 };
+    for (int c = 0; c < n_all(p); c++)
+        for (int s = 0; s < MOST_STAGES; s++) {
+            if (!at[c][s]) continue;
+            const Nest *nest = &p->nest[c][s];
+            Path own = p->around[c];
+            for (int i = nest->n - 1; i >= 0 && nest->n - i <= nest->shared; i--) own.at[own.n++] = (Site){ c, s, i };
+            int n = 0;
+            while (n < own.n && (all.n < 0 || (n < all.n && !memcmp(&all.at[n], &own.at[n], sizeof(Site))))) n++;
+            own.n = n;
+            all = own;
+        }
+    for (int i = 0; i < all.n; i++) {
+        const Loop *l = loop_at(p, &all.at[i]);
+        if (l->vector || !is_named(l)) all.n = i;
+    }
+    return all;
+}
+
+static void put_site(Plan *p, const char *directive, const Site *s) {
+    const GenFunc *f = func_of(p, s->func);
+    char stage[8] = "";
+    if (f->updates && s->stage) strcpy(stage, s->stage == 1 ? ".u0" : s->stage == 2 ? ".u1" : ".u2");
+    put(p, directive, "%s%s, %s", f->name, stage, loop_at(p, s)->name);
+}
+
+/* A task of its own, which what is stored outside of it must let run ahead: rarely. */
+static bool task(Plan *p, bool ring) {
+    bool own = one_in(p, p->careless ? 3 : 5) && (p->careless || ring || !p->stored || one_in(p, 6));
+    if (own) put(p, "async", "%s", "");
+    return own;
+}
+
+/* Memory for all iterations of the loops inside of the place, around loop `store` of the path, that can share it. */
+static void hoist(Plan *p, const Path *path, int store) {
+    int to = gen_below(p->g, store + 1) - 1;
+    for (int m = store; m > to && !p->careless; m--)
+        if (loop_at(p, &path->at[m])->parallel) to = m;
+    if (to < 0) put(p, "hoist_storage_root", "%s", "");
+    else put_site(p, "hoist_storage", &path->at[to]);
+}
+
+/* May memory stand at path.at[j - 1] (j 0: at root) for what is computed at path.at[i]?  Loops between must run one
+ * after the other, and a stage with specializations has no common place for it. */
+static bool may_store(const Plan *p, const Path *path, int j, int i) {
+    for (int m = j; m <= i; m++)
+        if (loop_at(p, &path->at[m])->parallel || nest_of(p, &path->at[m])->special) return false;
+    return true;
+}
+
+static void compute_inside(Plan *p, int k, const Path *path) {
+    Gen *g = p->g;
+    int i = one_in(p, 3) ? gen_below(g, path->n) : path->n - 1 - gen_below(g, path->n < 2 ? 1 : 2), j = gen_below(g, i + 2);
+    bool stores = !func_of(p, k)->stage && one_in(p, 2) && j <= i;
+    p->stored = stores && (p->careless || may_store(p, path, j, i) || one_in(p, 50));
+    if (p->stored && j) put_site(p, "store_at", &path->at[j - 1]);
+    else if (p->stored) put(p, "store_root", "%s", "");
+    put_site(p, "compute_at", &path->at[i]);
+    bool ring = p->stored ? one_in(p, 3) : p->careless && one_in(p, 8);
+    if (ring) put(p, "ring_buffer", "%d", 1 + gen_below(g, 3));
+    p->folds = p->stored && !ring ? loop_at(p, &path->at[i])->dim : -1;
+    bool turns = task(p, ring) || ring;
+    int kept = p->stored ? j - 1 : i;
+    if (kept >= 0 && (p->careless || (!turns && !func_of(p, k)->stage)) && one_in(p, 3)) hoist(p, path, kept);
+    p->around[k] = *path;
+    p->around[k].n = i + 1;
+}
+
+bool place(Plan *p, int k) {
+    const GenFunc *f = func_of(p, k);
+    if (f->output) return true;
+    bool at[FUNCS][MOST_STAGES] = { 0 };
+    consumers(p, k, at);
+    p->folds = -1;
+    Path path = common_path(p, at);
+    int kind = gen_below(p->g, 10);
+    if (!f->reduction && !f->whole && !f->stage && (path.n < 0 || kind < 2)) {
+        p->inlined[k] = true;
+        if (kind == 0) put(p, "compute_inline", "%s", "");
+        return false;
+    }
+    if (path.n >= 1 && kind >= 4) {
+        compute_inside(p, k, &path);
+    } else {
+        put(p, "compute_root", "%s", "");
+        task(p, false);
+    }
+    return true;
+}
+
+/* ---- memory and boxes ---- */
+
+static const char *some_arg(Plan *p, const GenFunc *f) {
+    return arg_name(f, gen_below(p->g, f->rank));
+}
+
+static void reorder_storage(Plan *p, const GenFunc *f) {
+    if (f->rank < 2) return;
+    int a = gen_below(p->g, f->rank), b = (a + 1 + gen_below(p->g, f->rank - 1)) % f->rank;
+    put(p, "reorder_storage", "%s, %s", arg_name(f, a), arg_name(f, b));
+}
+
+static void align_storage(Plan *p, const GenFunc *f) {
+    put(p, "align_storage", "%s, %d", some_arg(p, f), a_factor(p));
+}
+
+static void bound_storage(Plan *p, const GenFunc *f) {
+    put(p, "bound_storage", "%s, %d", some_arg(p, f), one_in(p, 8) ? a_factor(p) : 96);
+}
+
+static void fold_storage(Plan *p, const GenFunc *f) {
+    if ((p->folds < 0 || p->folds >= f->rank) && !p->careless) return;
+    put(p, "fold_storage", "%s, %d%s", p->careless ? some_arg(p, f) : arg_name(f, p->folds), one_in(p, 3) ? a_factor(p) : 32,
+        one_in(p, 2) ? ", .way = both" : one_in(p, 4) ? ", .way = forward" : "");
+}
+
+static void store_in(Plan *p, const GenFunc *f) {
+    static const char *const where[] = { "heap", "heap", "heap", "heap", "heap", "auto", "stack", "stack", "register", "register" };
+    const char *memory = where[gen_below(p->g, 10)];
+    bool small = *memory == 's' && !one_in(p, 4); /* the stack wants to know how large it is */
+    for (int d = 0; d < f->rank && small; d++) put(p, "bound_storage", "%s, %d", arg_name(f, d), f->rank > 2 ? 24 : 80);
+    put(p, "store_in", "%s", memory);
+}
+
+static void align_bounds(Plan *p, const GenFunc *f) {
+    int m = 1 + gen_below(p->g, 9);
+    put(p, "align_bounds", "%s, %d, %d", some_arg(p, f), m, gen_below(p->g, m));
+}
+
+static void align_extent(Plan *p, const GenFunc *f) {
+    put(p, "align_extent", "%s, %d", some_arg(p, f), 1 + gen_below(p->g, 9));
+}
+
+static void bound_extent(Plan *p, const GenFunc *f) {
+    put(p, "bound_extent", "%s, %d", some_arg(p, f), 40 + gen_below(p->g, 80)); /* which may be too small */
+}
+
+static const struct {
+    int one_in;
+    void (*draw)(Plan *p, const GenFunc *f);
+    bool vars; /* not of what stores at places of its own */
+} of_func[] = {
+    { 6, reorder_storage, false }, { 6, align_storage, false }, { 12, bound_storage, false }, { 1, fold_storage, false },
+    { 8, store_in, false }, { 16, align_bounds, true }, { 16, align_extent, true }, { 24, bound_extent, true },
+};
+
+/* Promises that hold: of an output's box. */
+static void promises(Plan *p, const GenFunc *f) {
+    Gen *g = p->g;
+    int d = gen_below(g, f->rank);
+    const char *v = arg_name(f, d);
+    long min = (long)f->min[d], extent = (long)f->extent[d], m = 9;
+    while (m > 1 && extent % m) m--;
+    if (one_in(p, 5) && extent > 0) put(p, "bound", "%s, %ld, %ld", v, min, extent);
+    if (one_in(p, 8)) put(p, "estimate", "%s, 0, 1000", v);
+    if (one_in(p, 12) && extent > 0) put(p, "bound_extent", "%s, %ld", v, extent);
+    if (one_in(p, 12)) put(p, "align_extent", "%s, %ld", v, m);
+    else if (one_in(p, 12)) put(p, "align_bounds", "%s, %ld, %ld", v, m, (min % m + m) % m);
+}
+
+void memory(Plan *p, int k) {
+    const GenFunc *f = func_of(p, k);
+    if (!f->rank) return;
+    if (f->output) promises(p, f);
+    if (f->output && !(p->careless && one_in(p, 4))) return;
+    bool vars = stores_at_vars(p, k) || p->careless;
+    for (int i = 0; i < (int)(sizeof of_func / sizeof *of_func); i++)
+        if ((vars || !of_func[i].vars) && one_in(p, of_func[i].one_in)) of_func[i].draw(p, f);
+}
