@@ -14,52 +14,58 @@ static bool in_word(char c) {
     return is_letter(c) || (c >= '0' && c <= '9');
 }
 
-/* Some word of the text so far. */
-static void word(Gen *g) {
+/* Some word of the text from `from` on: the plan holds names of loops and Funcs, rarely others. */
+static void word(Gen *g, int from) {
     char out[32];
-    int n = 0, at = gen_below(g, g->n > 1 ? g->n - 1 : 1);
+    int n = 0, at = from + gen_below(g, g->n - from);
     while (at > 0 && in_word(g->text[at - 1])) at--;
     while (at < g->n && !is_letter(g->text[at])) at++;
     while (n < 31 && in_word(g->text[at])) out[n++] = g->text[at++];
     out[n] = 0;
-    gen_put(g, "%s", n ? out : "x");
+    bool name = n && !strchr("(=", g->text[at]) && strncmp(g->text + at, " =", 2);
+    gen_put(g, "%s", name || gen_below(g, 20) == 0 ? out : "x");
+}
+
+static void any_word(Gen *g) {
+    const char *plan = strstr(g->text, "plan p {\n");
+    word(g, plan && gen_below(g, 30) ? (int)(plan - g->text) + 9 : 0);
 }
 
 static void loop(Gen *g) {
-    static const char *const usual[] = { "x", "y", "z", "_0" };
-    if (gen_below(g, 2)) gen_put(g, "%s", usual[gen_below(g, 4)]);
-    else word(g);
-    if (gen_below(g, 12) == 0) gen_put(g, gen_below(g, 2) ? ".x" : ".y");
+    static const char *const usual[] = { "x", "x", "x", "y", "y", "z", "_0" };
+    if (gen_below(g, 3)) gen_put(g, "%s", usual[gen_below(g, 7)]);
+    else any_word(g);
 }
 
-static void func(Gen *g) {
-    if (gen_below(g, 8)) gen_put(g, "%s", g->func[gen_below(g, g->n_funcs)].name);
-    else word(g);
+static void func(Gen *g, bool computed) {
+    int first = computed && gen_below(g, 20) ? g->n_inputs : 0;
+    if (gen_below(g, 30)) gen_put(g, "%s", g->func[first + gen_below(g, g->n_funcs - first)].name);
+    else any_word(g);
 }
 
 static void stage(Gen *g) {
-    func(g);
-    if (gen_below(g, 4) == 0) gen_put(g, ".u%d", gen_below(g, 3));
+    func(g, true);
+    if (gen_below(g, 6) == 0) gen_put(g, ".u%d", gen_below(g, 2));
 }
 
 static void number(Gen *g) {
     static const char *const some[] = { "1", "2", "3", "4", "8", "5", "16", "64", "7", "0", "-1", "1000", "1048576", "1048577",
                                         "4294967296", "9223372036854775807" };
-    gen_put(g, "%s", some[gen_below(g, gen_below(g, 3) ? 9 : 16)]);
+    gen_put(g, "%s", some[gen_below(g, gen_below(g, 12) ? 9 : 16)]);
 }
 
 static void one_of(Gen *g, const char *const *words, int n) {
-    if (gen_below(g, 12)) gen_put(g, "%s", words[gen_below(g, n)]);
-    else word(g);
+    if (gen_below(g, 30)) gen_put(g, "%s", words[gen_below(g, n)]);
+    else any_word(g);
 }
 
 static void condition(Gen *g) {
     int kind = gen_below(g, 8);
     if (kind == 0) gen_put(g, gen_below(g, 2) ? "true" : "false");
     else if (kind == 1) gen_put(g, "1");
-    else if (kind == 2) func(g), gen_put(g, "(0, 0) == 1");
-    else if (kind < 5) word(g), gen_put(g, " > %d", gen_below(g, 4));
-    else func(g), gen_put(g, ".%s.%d %s %d", kind == 5 ? "stride" : kind == 6 ? "min" : "extent", gen_below(g, 3), gen_below(g, 2) ? "==" : "<", gen_below(g, 9));
+    else if (kind == 2) func(g, false), gen_put(g, "(0, 0) == 1");
+    else if (kind < 5) any_word(g), gen_put(g, " > %d", gen_below(g, 4));
+    else func(g, false), gen_put(g, ".%s.%d %s %d", kind == 5 ? "stride" : kind == 6 ? "min" : "extent", gen_below(g, 3), gen_below(g, 2) ? "==" : "<", gen_below(g, 9));
 }
 
 static void argument(Gen *g, char shape) {
@@ -67,7 +73,7 @@ static void argument(Gen *g, char shape) {
     case 'v': case 'n': loop(g); break;
     case 'p': loop(g), gen_put(g, ", "), loop(g); break;
     case 'f': stage(g); break;
-    case 'F': case 'g': func(g); break;
+    case 'F': case 'g': func(g, false); break;
     case 'w': gen_put(g, "w%d", gen_below(g, 3)); break;
     case 'm': one_of(g, sch_memories, MLC_MEMORY_COUNT); break;
     case 'y': one_of(g, sch_policies, MLC_PARTITION_COUNT); break;
@@ -99,7 +105,7 @@ static void directive(Gen *g, int deep) {
         before = *s;
     }
     for (; *s; s++)
-        if (strchr(SHAPE_OPTIONS, *s) && *s != 'b' && gen_below(g, 2)) option(g, *s);
+        if (strchr(SHAPE_OPTIONS, *s) && *s != 'b' && gen_below(g, 3) == 0) option(g, *s);
     gen_put(g, ")");
     if (!strchr(d->shape, 'b')) return;
     gen_put(g, " {");

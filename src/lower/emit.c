@@ -165,14 +165,18 @@ static Stmt *emit_scope(Build *b, Scope *s) {
     return loop;
 }
 
-/* Does any output have a point? */
+/* Does any output have a point?  That is asked of the buffer itself: one that is not aligned as the plan says may not
+ * pass for an empty one. */
 static const Node *some_work(Build *b) {
     const Node *any = ir_bool(b->ir, false);
     for (int i = 0; i < b->sched->n_outputs; i++) {
-        const Storage *t = pm_get(&b->external, b->sched->output[i]);
+        const Func *f = b->sched->output[i];
+        const Storage *t = pm_get(&b->external, f);
         const Node *all = ir_bool(b->ir, true);
-        for (int d = 0; d < t->rank; d++)
-            all = ir_make2(b->ir, OP_LAND, all, ir_make2(b->ir, OP_LT, ir_idx(b->ir, 0), t->extent[d]));
+        for (int d = 0; d < t->rank; d++) {
+            const Node *extent = ir_is_const(t->extent[d]) ? t->extent[d] : ir_var(b->ir, f->extent[d]);
+            all = ir_make2(b->ir, OP_LAND, all, ir_make2(b->ir, OP_LT, ir_idx(b->ir, 0), extent));
+        }
         any = ir_make2(b->ir, OP_LOR, any, all);
     }
     return any;
