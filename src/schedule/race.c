@@ -1,39 +1,100 @@
 /* race.c - which loops over reduction variables are free of order.
  *
  * A pure Var stands at its own place on the left and in every self-read, so its iterations never meet.
- * An RVar has that freedom only where it does the same: alone at one place of the left-hand side, and at
- * that place in every self-read.  Anything else is taken to conflict. */
+ * Those of an RVar r never do where
+ *   - a coordinate on the left is a * r + b, with a constant a that is not 0 and a b that is the same in all
+ *     iterations, so that each stores at places of its own; and
+ *   - every self-read has that coordinate too, or is at a place where no iteration of the stage stores: in some
+ *     dimension its coordinate differs from that of every store.
+ * Anything else is taken to conflict. */
 #include "schedule/resolve.h"
+#include "simplify/simplify.h"
 
 typedef struct {
+    Interner *I;
     const Func *f;
-    const Sym *r;
-    int place;    /* of r on the left */
-    bool escaped; /* f is read at another place than its own */
-} Reads;
+    const Def *def;
+    int place;          /* the coordinate on the left that tells iterations apart */
+    const Facts *facts; /* where the RVars lie, and their copies */
+    PtrMap other;       /* RVar -> the same of another iteration */
+    bool escaped;       /* f is read at a place where another iteration may store */
+} Race;
 
-static bool is_var(const Node *e, const Sym *s) {
-    return e->op == OP_VAR && e->u.sym == s;
+/* ---- the same in all iterations ---- */
+
+static void find_variable(void *user, const Node *e) {
+    void **found = user; /* f, then what is looked for: any RVar where NULL */
+    bool own = e->op == OP_RANDOM || (e->op == OP_ACCESS && e->u.func == found[0]);
+    bool rvar = e->op == OP_VAR && e->u.sym->kind == SYM_RVAR;
+    if (own) found[1] = found;
+    if (rvar) found[2] = found;
+}
+
+/* Made of nothing that a store of the stage changes, and, where asked, of no RVar. */
+static bool is_fixed(const Race *w, const Node *e, bool rvars) {
+    void *found[3] = { (void *)(uintptr_t)w->f, NULL, NULL };
+    ir_visit(w->I->arena, e, find_variable, found);
+    return !found[1] && (rvars || !found[2]);
+}
+
+/* ---- places where nothing is stored ---- */
+
+static const Facts *in_range(const Race *w, const Facts *up, const Sym *var, const RDom *dom, int k) {
+    Facts *f = ARENA_NEW(w->I->arena, Facts);
+    const Node *last = ir_sub(w->I, ir_add(w->I, dom->min[k], dom->extent[k]), ir_idx(w->I, 1));
+    *f = (Facts){ .up = up, .var = var, .range = { dom->min[k], last } };
+    return f;
+}
+
+static void find_facts(Race *w) {
+    const RDom *dom = w->def->rdom;
+    pm_init(&w->other, w->I->arena);
+    for (int k = 0; k < dom->n; k++) {
+        Sym *s = arena_copy(w->I->arena, dom->var[k], sizeof *s);
+        pm_put(&w->other, dom->var[k], (void *)(uintptr_t)ir_var(w->I, s));
+        w->facts = in_range(w, in_range(w, w->facts, dom->var[k], dom, k), s, dom, k);
+    }
+}
+
+/* No iteration stores in this plane of dimension d. */
+static bool is_apart(const Race *w, int d, const Node *read) {
+    const Node *store = w->def->coord[d];
+    if (!is_fixed(w, read, true) || !is_fixed(w, store, true)) return false;
+    store = ir_substitute(w->I, store, &w->other);
+    Congruence c = sim_congruence(w->I, w->facts, sim_simplify(w->I, w->facts, ir_sub(w->I, read, store)));
+    if (c.modulus != 1 && c.remainder != 0) return true;
+    return sim_prove(w->I, w->facts, ir_make2(w->I, OP_LT, read, store)) ||
+           sim_prove(w->I, w->facts, ir_make2(w->I, OP_LT, store, read));
 }
 
 static void look(void *user, const Node *e) {
-    Reads *w = user;
-    if (e->op == OP_ACCESS && e->u.func == w->f && !is_var(e->kid[w->place], w->r)) w->escaped = true;
+    Race *w = user;
+    if (e->op != OP_ACCESS || e->u.func != w->f || w->escaped) return;
+    if (e->kid[w->place] == w->def->coord[w->place]) return;
+    w->escaped = true;
+    for (int d = 0; d < e->n && w->escaped; d++) w->escaped = !is_apart(w, d, e->kid[d]);
 }
 
-/* Everything that stage `def` evaluates: coordinates, values, predicates. */
-static void look_everywhere(Arena *scratch, const Def *def, Reads *w) {
-    for (int d = 0; d < def->rank; d++) ir_visit(scratch, def->coord[d], look, w);
-    for (int i = 0; i < def->n; i++) ir_visit(scratch, def->value[i], look, w);
-    for (int i = 0; def->rdom && i < def->rdom->where_canon.n; i++)
-        ir_visit(scratch, def->rdom->where_canon.at[i], look, w);
+/* Everything that the stage evaluates: coordinates, values, predicates. */
+static void look_everywhere(Race *w) {
+    const Def *def = w->def;
+    Arena *a = w->I->arena;
+    for (int d = 0; d < def->rank; d++) ir_visit(a, def->coord[d], look, w);
+    for (int i = 0; i < def->n; i++) ir_visit(a, def->value[i], look, w);
+    for (int i = 0; i < def->rdom->where_canon.n; i++) ir_visit(a, def->rdom->where_canon.at[i], look, w);
 }
 
-bool sch_rvar_is_pure(Arena *scratch, const Func *f, const Def *def, const Sym *r) {
+bool sch_rvar_is_pure(Interner *I, const Func *f, const Def *def, const Sym *r) {
+    Race w = { .I = I, .f = f, .def = def };
+    find_facts(&w);
     for (int d = 0; d < def->rank; d++) {
-        if (!is_var(def->coord[d], r)) continue;
-        Reads w = { .f = f, .r = r, .place = d };
-        look_everywhere(scratch, def, &w);
+        int64_t a;
+        const Node *b;
+        if (!is_fixed(&w, def->coord[d], true) || !sim_linear(I, def->coord[d], r, &a, &b)) continue;
+        if (!a || !is_fixed(&w, b, false)) continue;
+        w.place = d;
+        w.escaped = false;
+        look_everywhere(&w);
         if (!w.escaped) return true;
     }
     return false;

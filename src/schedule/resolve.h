@@ -13,7 +13,7 @@ typedef struct {
 } Resolve;
 
 /* race.c: may the iterations of r run in any order, at once? */
-bool sch_rvar_is_pure(Arena *scratch, const Func *f, const Def *def, const Sym *r);
+bool sch_rvar_is_pure(Interner *I, const Func *f, const Def *def, const Sym *r);
 
 /* rfactor.c */
 void sch_rfactor(Resolve *r, StageSched *st, const PlanLine *line);

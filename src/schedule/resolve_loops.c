@@ -37,7 +37,7 @@ void sch_first_loops(Resolve *r, StageSched *st) {
     if (alg_is_whole(st->func)) return; /* its loops are those of its C function */
     for (int i = 0; def->rdom && i < def->rdom->n; i++) {
         const Sym *v = def->rdom->var[i];
-        bool pure = sch_rvar_is_pure(r->arena, st->func, def, v);
+        bool pure = sch_rvar_is_pure(r->ir, st->func, def, v);
         Dim d = { .name = v->name, .is_rvar = !pure, .is_pure = pure };
         VEC_PUSH(r->arena, &st->dim, d);
     }
