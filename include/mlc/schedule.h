@@ -50,6 +50,7 @@ typedef enum {
     MLC_IN, MLC_CLONE_IN, MLC_EAGER_INLINE, MLC_RFACTOR,
     MLC_SPECIALIZE, MLC_SPECIALIZE_FAIL, MLC_PREFETCH,
     MLC_HOIST_STORAGE, MLC_HOIST_STORAGE_ROOT,
+    MLC_ATOMIC,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -197,6 +198,14 @@ typedef struct mlc_plan mlc_plan;
  * later; `from` is `at` or a loop around it.  .bounds = MLC_FETCH_... may follow. */
 #define mlc_prefetch(...) mlc_prefetch_of((struct mlc_prefetch_args){ .loc = MLC_HERE, __VA_ARGS__ })
 
+/* atomic([.reassociate = true]), of an update that folds with an associative operator: later lines may mark loops over
+ * its RVars parallel, whose threads then join values at the same places one after the other, and one of them as
+ * vector, whose lanes fold parts of their own that are joined by halving: an algorithm that mlc_explain prints.  Exact
+ * for integers, bools, min, max, argmin and argmax.  Sums and products of floats need .reassociate: under vectorize
+ * they have the bits of the printed algorithm, under parallel those of any order, with n * eps of the sum of the n terms'
+ * magnitudes (of the product) as the bound of the difference. */
+#define mlc_atomic(...) mlc_atomic_of((struct mlc_atomic_args){ .loc = MLC_HERE, __VA_ARGS__ })
+
 /* ---- plans ---- */
 
 /* Appends directives to the default plan of the stage's context; s is a Func (its pure stage) or a stage. */
@@ -268,6 +277,11 @@ struct mlc_prefetch_args {
     int64_t offset;
     mlc_fetch bounds;
 };
+struct mlc_atomic_args {
+    mlc_loc loc;
+    bool reassociate;
+};
+MLC_API mlc_directive mlc_atomic_of(struct mlc_atomic_args a);
 MLC_API mlc_directive mlc_prefetch_of(struct mlc_prefetch_args a);
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);

@@ -128,5 +128,6 @@ typedef mlc_rdom RDom;
 #define prefetch(...) mlc_prefetch(__VA_ARGS__)
 #define hoist_storage(...) mlc_hoist_storage(__VA_ARGS__)
 #define hoist_storage_root(...) mlc_hoist_storage_root(__VA_ARGS__)
+#define atomic(...) mlc_atomic(__VA_ARGS__)
 
 #endif

@@ -67,6 +67,7 @@ typedef struct {
     Fn *fn;
     const Facts *facts;
     int temps, labels;
+    int locks;       /* its address is the key of the locks' name */
     bool dry;        /* the text will be thrown away */
     VEC(CheckText) checks;
     Vec *vec;        /* the vector loop being written, or NULL */
@@ -150,6 +151,11 @@ void fill_closure(Gen *G, Fn *f, const char *name, const char *from);
 void note(Gen *G, const Stmt *s, const char *why);
 const Facts *fact_loop(Gen *G, const Sym *var, const Node *min, const Node *extent);
 const Facts *fact_let(Gen *G, const Sym *var, const Node *value);
+
+/* ---- atomic.c: stores that threads share ---- */
+void atomic_store(Gen *G, const Stmt *s);
+void write_locks(Gen *G, StrBuf *out); /* at the top of the kernel, where any is used */
+const char *restricted(const Storage *s);
 
 /* ---- fork.c: tasks and their turns ---- */
 void fork_tasks(Gen *G, const Stmt *s);

@@ -107,6 +107,7 @@ static void bind_external(Gen *G) {
         }
     }
     for (int i = 0; i < p->param.n; i++) bind(G, p->param.at[i], name_of(G, p->param.at[i], p->param.at[i]->name));
+    bind(G, &G->locks, name_of(G, &G->locks, "locks"));
 }
 
 /* Where the kernel finds a buffer, its shape and a param. */
@@ -124,7 +125,7 @@ static void read_buffer(Gen *G, StrBuf *out, const Storage *s) {
     for (int e = 0; e < s->n; e++) {
         const char *name = pm_get(&G->used, &s->type[e]);
         if (!name) continue;
-        sb_printf(out, "    %s%s *restrict %s = %s;\n", s->is_input ? "const " : "", ty_c(s->type[e]), name, data_text(G, s, e));
+        sb_printf(out, "    %s%s *%s%s = %s;\n", s->is_input ? "const " : "", ty_c(s->type[e]), restricted(s), name, data_text(G, s, e));
     }
     for (int d = 0; d < s->func->rank; d++) {
         const Sym *sym[] = { s->func->min[d], s->func->extent[d], s->func->stride[d] };
@@ -242,6 +243,7 @@ static void write_kernel(Gen *G, StrBuf *out) {
     sb_init(&top, G->arena);
     for (int i = 0; i < G->p->external.n; i++) read_buffer(G, &top, G->p->external.at[i]);
     for (int i = 0; i < G->p->param.n; i++) read_param(G, &top, G->p->param.at[i]);
+    write_locks(G, &top);
     if (G->o->emit) write_emit_head(G, out);
     else {
         sb_puts(out, layouts);

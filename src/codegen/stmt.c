@@ -67,7 +67,8 @@ void scalar_store(Gen *G, const Stmt *s) {
 }
 
 void scalar_leaf(Gen *G, const Stmt *s) {
-    if (s->kind == ST_STORE) scalar_store(G, s);
+    if (s->kind == ST_STORE && s->u.store.old[0]) atomic_store(G, s);
+    else if (s->kind == ST_STORE) scalar_store(G, s);
     else {
         Env v;
         env_init(G, &v, NULL);
@@ -146,14 +147,15 @@ void scalar_loop(Gen *G, const Stmt *s) {
 
 /* ---- parallel loops ---- */
 
-/* Threads share what a channel passes on, so no pointer to it is the only one. */
-static const char *restricted(const Storage *s) {
-    return s->channel ? "" : "restrict ";
+/* Threads share what a channel passes on and what they store atomically: no pointer to it is the only one. */
+const char *restricted(const Storage *s) {
+    return s->channel || s->atomic ? "" : "restrict ";
 }
 
 static const char *capture_type(Gen *G, const void *key) {
     const Storage *s = pm_get(&G->element, key);
     if (pm_has(&G->channel, key)) return "i64 *";
+    if (key == &G->locks) return "i32 *";
     if (!s) return fmt(G, "%s ", ty_c(((const Sym *)key)->type));
     return fmt(G, "%s%s *", s->is_input ? "const " : "", ty_c(*(const mlc_type *)key));
 }
@@ -174,7 +176,8 @@ static void write_body(Gen *G, Fn *f, const char *name, const Sym *var) {
         const void *key = f->captured.at[i];
         const char *n = pm_get(&f->has, key), *t = capture_type(G, key);
         const Storage *s = pm_get(&G->element, key);
-        sb_printf(out, "    %s%s%s%s = c->%s;\n", s ? "" : "const ", t, s ? restricted(s) : "", n, n);
+        bool memory = s || key == &G->locks;
+        sb_printf(out, "    %s%s%s%s = c->%s;\n", memory ? "" : "const ", t, s ? restricted(s) : "", n, n);
     }
     sb_printf(out, "    const i64 %s = c->from + i;\n", name_of(G, var, var->name));
     if (f->fails) sb_puts(out, "    int status = 0;\n");

@@ -212,7 +212,7 @@ static void vector_store(Gen *G, const Stmt *s) {
         val[i] = settled(G, s->u.store.value[i]);
         effects |= has_effects(G, val[i]) || (val[i]->type == MLC_INDEX && lanes_of(G, val[i]).varies);
     }
-    if (effects || !lanes_of(G, index).varies) {
+    if (effects || s->u.store.old[0] || !lanes_of(G, index).varies) {
         lane_loop(G, s);
         return;
     }

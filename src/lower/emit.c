@@ -46,6 +46,40 @@ static Stmt *guarded(Build *b, const Scope *at, const Guard *g, Stmt *s) {
     return s;
 }
 
+/* Do threads join values at the same places?  Loops whose iterations may meet run at once in atomic stages alone. */
+static bool is_atomic(const StageNest *st) {
+    bool found = false;
+    for (int i = 0; i < st->sched->dim.n; i++)
+        found |= st->sched->dim.at[i].kind == LOOP_PARALLEL && !st->sched->dim.at[i].is_pure;
+    return found;
+}
+
+typedef struct {
+    const Node *held;
+    const Sym *old;
+} Old;
+
+static const Node *name_old(void *user, Interner *I, const Node *e) {
+    const Old *o = user;
+    return e == o->held ? ir_var(I, o->old) : e;
+}
+
+static Stmt *atomic_store(Build *b, const StageNest *st, const Node **value) {
+    Func *f = st->fn->func;
+    Storage *t = st->fn->storage ? st->fn->storage : pm_get(&b->external, f);
+    const Sym *old[MAX_TUPLE];
+    for (int k = 0; k < f->n; k++) {
+        Sym *s = ARENA_NEW(b->arena, Sym);
+        *s = (Sym){ .name = f->n > 1 ? arena_printf(b->arena, "old%d", k) : "old", .kind = SYM_LET, .type = f->type[k] };
+        Old o = { ir_access(b->ir, f, f->type[k], k, f->rank, st->coord), old[k] = s };
+        for (int i = 0; i < f->n; i++) value[i] = alg_replace_accesses(b->ir, value[i], name_old, &o);
+    }
+    Stmt *s = st_store(b->arena, f, f->rank, st->coord, f->n, value);
+    for (int k = 0; k < f->n; k++) s->u.store.old[k] = old[k];
+    t->atomic = true;
+    return s;
+}
+
 static Stmt *emit_leaf(Build *b, const StageNest *st) {
     Func *f = st->fn->func;
     if (alg_is_whole(f)) return low_whole_call(b, st);
@@ -59,7 +93,7 @@ static Stmt *emit_leaf(Build *b, const StageNest *st) {
     }
     if (!stores) return NULL;
     blend(b, st, value);
-    Stmt *s = st_store(b->arena, f, f->rank, st->coord, f->n, value);
+    Stmt *s = is_atomic(st) ? atomic_store(b, st, value) : st_store(b->arena, f, f->rank, st->coord, f->n, value);
     const Node *cond = ir_bool(b->ir, true);
     for (int i = 0; i < st->n_where; i++) cond = ir_make2(b->ir, OP_LAND, cond, st->where[i]);
     if (ir_is(cond, 1)) return s;

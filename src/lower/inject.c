@@ -86,6 +86,10 @@ static ScopeList find_level(Build *b, const FuncSched *fs, const Level *level, c
         own_places(b, uses, &found);
         return found;
     }
+    if (!level->loop) {
+        for (int i = 0; i < uses->n; i++) add_scope(b, &found, uses->at[i]->top);
+        return found;
+    }
     const StageNest *outside = uses->at[0];
     for (int i = 0; i < level->func->def.n; i++) {
         if (level->stage >= 0 && level->stage != i) continue;

@@ -217,6 +217,16 @@ typedef struct {
     State state[MAX_TUPLE];
 } Pending;
 
+/* What an atomic store finds at its place. */
+static void read_old(Run *r, const Stmt *s, const Lane *l, const Pending *w) {
+    for (int k = 0; k < s->u.store.n && s->u.store.old[k]; k++) {
+        int var = run_number(r, s->u.store.old[k]);
+        mlc_type t = w->m->storage->type[k];
+        l->var[var] = val_load(t, w->m->data[k] + w->at * (int64_t)mlc_type_size(t));
+        l->state[var] = w->m->state[k][w->at - w->m->first];
+    }
+}
+
 static Pending prepare_store(Run *r, const Stmt *s, const Lane *l) {
     const void *where = r->p->flat ? (const void *)s->u.store.storage : s->u.store.func;
     Pending w = { .m = l->memory[run_number(r, where)] };
@@ -224,6 +234,7 @@ static Pending prepare_store(Run *r, const Stmt *s, const Lane *l) {
     for (int d = 0; d < s->u.store.rank; d++)
         w.coord[d] = run_index(r, l, s->u.store.coord[d], "the place of a store");
     w.at = run_offset(r, w.m, s->u.store.rank, w.coord);
+    read_old(r, s, l, &w);
     for (int k = 0; k < s->u.store.n; k++) w.value[k] = run_eval(r, l, s->u.store.value[k], &w.state[k]);
     return w;
 }
@@ -238,11 +249,13 @@ static void finish_store(Run *r, const Stmt *s, const Pending *w) {
     if (!r->p->flat) run_hold(w->m, w->at, w->coord);
 }
 
-/* All lanes compute before any stores, as vector code does. */
+/* All lanes compute before any stores, as vector code does, but for atomic stores. */
 static void exec_store(Run *r, const Stmt *s, const Lanes *L) {
-    if (L->n == 1) {
-        Pending w = prepare_store(r, s, L->at[0]);
-        finish_store(r, s, &w);
+    if (L->n == 1 || s->u.store.old[0]) {
+        for (int i = 0; i < L->n; i++) {
+            Pending w = prepare_store(r, s, L->at[i]);
+            finish_store(r, s, &w);
+        }
     } else {
         Lanes *room = take_set(r); /* reuses its memory as bytes for the pending stores */
         size_t slots = (sizeof(Pending) + sizeof(Lane *) - 1) / sizeof(Lane *) * (size_t)L->n;

@@ -36,7 +36,10 @@ static void name_stmt(Run *r, const Stmt *s) {
         name_stmt(r, s->u.turn.body);
         break;
     case ST_FORK: name_stmt(r, s->u.fork.task); name_stmt(r, s->u.fork.rest); break;
-    case ST_STORE: case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: break;
+    case ST_STORE:
+        for (int i = 0; i < s->u.store.n && s->u.store.old[i]; i++) give_number(r, s->u.store.old[i], &r->n_vars);
+        break;
+    case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: break;
     }
 }
 

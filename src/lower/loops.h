@@ -45,6 +45,7 @@ typedef struct Storage {
     MemoryKind memory;
     int64_t const_elems;          /* elements when the size is a constant, else 0 */
     Channel *channel;             /* of an asynchronous Func: threads share this memory; else NULL */
+    bool atomic;                  /* threads share it by atomic stores */
     const PlanLine *line, *memory_line; /* why it is where it is, and store_in */
     const char *note;             /* internal: place, size and what was decided about it, for readers */
 } Storage;
@@ -66,8 +67,9 @@ struct Stmt {
         struct { const Sym *var; LoopKind kind; const Node *min, *extent; Stmt *body; const Dim *dim; } loop;
         struct { const Sym *var; const Node *value; Stmt *body; } let;
         struct { const Node *cond; Stmt *yes, *no; bool likely; MaskKind mask; } cond; /* no may be NULL */
-        /* All values are computed before any is stored.  After flatten rank is 1. */
-        struct { Func *func; Storage *storage; int rank, n; const Node *coord[MAX_RANK]; const Node *value[MAX_TUPLE]; } store;
+        /* All values are computed before any is stored.  After flatten rank is 1.  An atomic store has `old`: in the
+         * values these stand for what the place holds, and no other thread stores there in between. */
+        struct { Func *func; Storage *storage; int rank, n; const Node *coord[MAX_RANK]; const Node *value[MAX_TUPLE]; const Sym *old[MAX_TUPLE]; } store;
         struct { Storage *storage; Stmt *body; } alloc;
         struct { Func *func; int stage; bool is_consume; Stmt *body; } produce; /* a marker for readers of the text */
         /* Unless cond holds the call ends with error `code`, whose format takes the texts that are not NULL

@@ -70,6 +70,7 @@ static void print_alloc(StrBuf *out, const Storage *t) {
 }
 
 static void print_store(StrBuf *out, const Stmt *s) {
+    if (s->u.store.old[0]) sb_puts(out, "atomic ");
     sb_puts(out, s->u.store.storage ? s->u.store.storage->name : s->u.store.func->name);
     print_coords(out, s->u.store.rank, s->u.store.coord);
     sb_puts(out, " = ");

@@ -66,10 +66,12 @@ static void check_store(Verify *v, const Stmt *s) {
     if (!pm_get(&v->stored, f)) broken(v, "store without memory:", f->name);
     if (v->p->flat && !s->u.store.storage) broken(v, "store not flattened:", f->name);
     for (int d = 0; d < s->u.store.rank; d++) check_index(v, s->u.store.coord[d]);
+    for (int i = 0; i < s->u.store.n && s->u.store.old[i]; i++) add(&v->bound, s->u.store.old[i], 1);
     for (int i = 0; i < s->u.store.n; i++) {
         check_expr(v, s->u.store.value[i]);
         if (s->u.store.value[i]->type != f->type[i]) broken(v, "store of another type:", f->name);
     }
+    for (int i = 0; i < s->u.store.n && s->u.store.old[i]; i++) add(&v->bound, s->u.store.old[i], -1);
 }
 
 static void check_alloc(Verify *v, const Stmt *s) {

@@ -167,7 +167,6 @@ void sch_need_fold(Resolve *r, const PlanLine *line, const StageSched *st, Fold 
     *fold = sch_fold(r->ir, st->func, st->index, st->def);
     if (fold->kind == FOLD_NONE) fault_raise(r->fault, ERR_NO_FOLD, &place, stage);
     if (!fold->exact && !line->d.reassociate) fault_raise(r->fault, ERR_REASSOCIATE, &place, stage);
-    r->s->rewrites |= !fold->exact;
 }
 
 /* ---- joining two folds ---- */

@@ -20,7 +20,7 @@ bool sch_derives(const PlanLine *l) {
 
 /* The others that change definitions need loops, and are applied by resolution, in turn with the rest. */
 static bool needs_copies(const PlanLine *l) {
-    return sch_derives(l) || l->d.kind == MLC_RFACTOR;
+    return sch_derives(l) || l->d.kind == MLC_RFACTOR || l->d.kind == MLC_ATOMIC;
 }
 
 /* ---- changed definitions ---- */

@@ -128,6 +128,10 @@ mlc_directive mlc_prefetch_of(struct mlc_prefetch_args a) {
                             .at = a.f, .at_stage = -1, .loc = a.loc };
 }
 
+mlc_directive mlc_atomic_of(struct mlc_atomic_args a) {
+    return (mlc_directive){ .kind = MLC_ATOMIC, .reassociate = a.reassociate, .loc = a.loc };
+}
+
 mlc_stage mlc_this_stage(mlc_stage s) {
     return s;
 }
@@ -208,7 +212,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     if (tail) sb_printf(out, ", .tail = %s", sch_tails[d->tail]);
     if (*shape == 'd' && d->way) sb_printf(out, ", .way = %s", word(sch_ways, MLC_WAY_COUNT, (int)d->way));
     if (*shape == 'o' && d->bounds) sb_printf(out, ", .bounds = %s", word(sch_fetches, MLC_FETCH_COUNT, (int)d->bounds));
-    if (d->reassociate) sb_puts(out, ", .reassociate");
+    if (d->reassociate) sb_printf(out, "%s.reassociate", comma);
     sb_puts(out, ")");
     if (*shape == 'b') print_body(out, d);
 }

@@ -199,6 +199,7 @@ static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) 
             argument(t, d, last = *s, &k);
         }
     }
+    if (!count && option_at && lex_is(t->L, ".")) option(t, d, info->name, *option_at);
     while (lex_accept(t->L, ",")) option(t, d, info->name, option_at ? *option_at : 0);
 }
 

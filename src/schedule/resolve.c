@@ -207,7 +207,7 @@ static void check_inputs(Resolve *r, const FuncSched *fs) {
 
 /* The consumer of a level must have the loop, in the stage asked for or in any. */
 static void check_level(Resolve *r, const Level *at) {
-    if (at->kind != AT_LOOP || !at->func) return;
+    if (at->kind != AT_LOOP || !at->func || !at->loop) return;
     Place place = sch_place(r->arena, at->line);
     FuncSched *fs = pm_get(&r->s->sched, at->func);
     if (fs->compute.kind == AT_INLINE) fault_raise(r->fault, ERR_AT_INLINED, &place, at->func->name);
@@ -234,7 +234,8 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
     for (int i = 0; i < s->order.n; i++)
         if (!s->order.at[i]->is_input) pm_put(&s->sched, s->order.at[i], sch_new_sched(&r, s->order.at[i]));
     for (int i = 0; i < plan->line.n; i++) apply_line(&r, &plan->line.at[i]);
-    if (derived.lines) s->order = alg_order(I->arena, s->output, n); /* with what rfactor made */
+    sch_derive_lanes(&r);
+    if (derived.lines) s->order = alg_order(I->arena, s->output, n); /* with what rfactor and atomic made */
     for (int i = 0; i < s->order.n; i++) place_inputs(&r, s->order.at[i]);
     for (int i = 0; i < s->order.n; i++) {
         FuncSched *fs = pm_get(&s->sched, s->order.at[i]);

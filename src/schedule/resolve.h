@@ -18,6 +18,12 @@ bool sch_rvar_is_pure(Interner *I, const Func *f, const Def *def, const Sym *r);
 /* rfactor.c */
 void sch_rfactor(Resolve *r, StageSched *st, const PlanLine *line);
 
+/* atomic.c: the directive; may a loop whose iterations meet be marked so?  And, once all lines are applied, the
+ * algorithm in which vector loops over RVars are lanes. */
+void sch_atomic(Resolve *r, StageSched *st, const PlanLine *line);
+void sch_check_race(Resolve *r, const StageSched *st, const Dim *d, LoopKind kind, const PlanLine *line);
+void sch_derive_lanes(Resolve *r);
+
 /* tails.c: may the loop `old` be split with the tail that the line asks for?  May a loop be taken apart, which a
  * tail for innermost splits does not allow of its inner one? */
 bool sch_stems_from_rvar(const StageSched *st, const char *name);

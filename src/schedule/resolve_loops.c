@@ -226,8 +226,7 @@ static void check_mark(Resolve *r, const StageSched *st, const Dim *d, LoopKind 
     if (kind == LOOP_SERIAL) return;
     sch_need_serial(r, d, line);
     Place place = sch_place(r->arena, line);
-    if (!d->is_pure && kind != LOOP_UNROLL)
-        fault_raise(r->fault, ERR_RACE, &place, d->name, sch_stage_name(r->arena, st->func, st->index));
+    if (!d->is_pure && kind != LOOP_UNROLL) sch_check_race(r, st, d, kind, line);
     for (int i = 0; kind == LOOP_VECTOR && i < st->dim.n; i++)
         if (st->dim.at[i].kind == LOOP_VECTOR)
             fault_raise(r->fault, ERR_VECTOR_TWICE, &place, st->dim.at[i].name,
@@ -284,6 +283,7 @@ bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     case MLC_RENAME: apply_rename(r, st, line); break;
     case MLC_PARTITION: apply_partition(r, st, line); break;
     case MLC_PREFETCH: apply_prefetch(r, st, line); break;
+    case MLC_ATOMIC: sch_atomic(r, st, line); break;
     default: return false;
     }
     st->touched = true;

@@ -10,41 +10,9 @@
  * What is made is an algorithm like any other: printed by `mlc explain`, run by the interpreter, scheduled by
  * later lines of the plan.  The method is that of Suriana, Adams and Kamil, Parallel Associative Reductions in
  * Halide (CGO 2017). */
-#include "schedule/assoc.h"
-#include "schedule/resolve.h"
+#include "schedule/factor.h"
 
 #include <string.h>
-
-/* A loop over the domain, or what a split or a fuse made it from. */
-typedef struct {
-    const char *name;
-    const Node *extent;
-    const Node *rel;   /* its index from 0 by the variables of the new definition */
-} Piece;
-
-/* A loop of the stage over its domain, innermost first. */
-typedef struct {
-    const char *name;
-    const Sym *whole;  /* the RVar itself, NULL: a piece */
-    const Node *min, *extent;
-    int kept;          /* number of the pair that keeps it, -1: reduced */
-} Leaf;
-
-typedef struct {
-    Resolve *r;
-    Interner *I;
-    StageSched *st;
-    const PlanLine *line;
-    Place place;
-    Fold fold;
-    VEC(Piece) piece;
-    const Node *(*before)[2]; /* of each split: the extents that it met (fuse: inner, outer) */
-    bool *ours;               /* the split is of the domain */
-    VEC(Leaf) leaf;
-    int n_kept;
-    const Sym *var[4];        /* the new dimensions */
-    Func *parts;
-} Factor;
 
 static Piece *find(Factor *x, const char *name) {
     for (int i = 0; i < x->piece.n; i++)
@@ -104,7 +72,7 @@ static void undo_rename(Factor *x, int i) {
     set(x, s->outer, x->before[i][0]);
 }
 
-static void find_leaves(Factor *x) {
+void sch_find_leaves(Factor *x) {
     const StageSched *st = x->st;
     const RDom *dom = st->def->rdom;
     for (int i = 0; dom && i < dom->n; i++) set(x, dom->var[i]->name, dom->extent[i]);
@@ -118,7 +86,7 @@ static void find_leaves(Factor *x) {
         const Piece *p = find(x, st->dim.at[i].name);
         if (!p) continue;
         sch_need_serial(x->r, &st->dim.at[i], x->line);
-        Leaf l = { .name = p->name, .min = ir_idx(x->I, 0), .extent = p->extent, .kept = -1 };
+        Leaf l = { .name = p->name, .min = ir_idx(x->I, 0), .extent = p->extent, .kept = REDUCED };
         for (int k = 0; k < dom->n; k++) {
             if (dom->var[k]->name != l.name) continue;
             bool whole = true;
@@ -145,7 +113,7 @@ static void keep(Factor *x, const char *loop, const Sym *var) {
     bool taken = var->kind != SYM_VAR;
     for (int i = 0; i < x->st->func->rank; i++) taken |= x->st->func->arg[i] == var;
     for (int i = 0; i < x->n_kept; i++) taken |= x->var[i] == var;
-    if (taken) fault_raise(f, ERR_RFACTOR_VAR, &x->place, var->name, x->line->d.made.f->name);
+    if (taken) fault_raise(f, ERR_RFACTOR_VAR, &x->place, var->name, x->name);
     x->var[x->n_kept] = var;
     leaf->kept = x->n_kept++;
 }
@@ -158,7 +126,7 @@ static void check_names(Factor *x) {
         bool taken = false;
         for (int d = 0; d < f->rank; d++) taken |= !strcmp(f->arg[d]->name, l->name);
         for (int k = 0; l->kept < 0 && k < x->n_kept; k++) taken |= !strcmp(x->var[k]->name, l->name);
-        if (taken) fault_raise(x->r->fault, ERR_LOOP_NAME_USED, &x->place, l->name, x->line->d.made.f->name);
+        if (taken) fault_raise(x->r->fault, ERR_LOOP_NAME_USED, &x->place, l->name, x->name);
     }
 }
 
@@ -177,7 +145,8 @@ static void check(Factor *x) {
     const char *stage = sch_stage_name(x->r->arena, x->st->func, x->st->index);
     if (x->st->index == 0) fault_raise(f, ERR_RFACTOR_STAGE, &x->place, stage);
     sch_need_fold(x->r, x->line, x->st, &x->fold);
-    find_leaves(x);
+    x->r->s->rewrites |= !x->fold.exact;
+    sch_find_leaves(x);
     for (int i = 0; i + 1 < d->n; i += 2) keep(x, ((const Sym *)d->v[i].sym)->name, d->v[i + 1].sym);
     if (x->n_kept == x->leaf.n) fault_raise(f, ERR_RFACTOR_ALL, &x->place, stage);
     check_names(x);
@@ -186,33 +155,53 @@ static void check(Factor *x) {
 
 /* ---- the new domains ---- */
 
-/* The leaves that are kept, or those that are reduced, as a domain. */
-static RDom *new_domain(Factor *x, bool kept) {
+static RDom *empty_domain(Factor *x, const char *name) {
+    RDom *dom = ARENA_NEW(x->r->arena, RDom);
+    dom->name = name;
+    dom->loc = x->line->d.loc;
+    return dom;
+}
+
+/* A loop called `name`, one of n. */
+static void add_rvar(Factor *x, RDom *dom, int n, const char *name, const Node *min, const Node *extent) {
     static const char *const field[MAX_RANK] = { "x", "y", "z", "w", "d4", "d5", "d6", "d7" };
     Arena *a = x->r->arena;
-    RDom *dom = ARENA_NEW(a, RDom);
-    dom->name = arena_printf(a, "%s$%c", x->line->d.made.f->name, kept ? 'm' : 'r');
-    dom->loc = x->line->d.loc;
-    int n = kept ? x->n_kept : x->leaf.n - x->n_kept;
+    int k = dom->n++;
+    Sym *var = ARENA_NEW(a, Sym), *written = ARENA_NEW(a, Sym);
+    *var = *written = (Sym){ .kind = SYM_RVAR, .type = MLC_INDEX, .dim = k, .rdom = dom, .loc = dom->loc };
+    var->name = name;
+    written->name = n == 1 ? dom->name : arena_printf(a, "%s.%s", dom->name, field[k]);
+    dom->var[k] = var;
+    dom->written[k] = written;
+    dom->min[k] = min;
+    dom->extent[k] = extent;
+}
+
+static bool is_in(const Factor *x, const Leaf *l, bool kept) {
+    return kept ? l->kept != REDUCED && (x->lanes < 0 || l->kept != x->lanes) : l->kept == REDUCED;
+}
+
+RDom *sch_factor_domain(Factor *x, bool kept) {
+    int n = 0;
+    RDom *dom = empty_domain(x, arena_printf(x->r->arena, "%s$%c", x->name, kept ? 'm' : 'r'));
+    for (int i = 0; i < x->leaf.n; i++) n += is_in(x, &x->leaf.at[i], kept);
     if (n > MAX_RANK) fault_raise(x->r->fault, ERR_RANK_RANGE, &x->place, dom->name, n);
     for (int i = 0; i < x->leaf.n; i++) {
         const Leaf *l = &x->leaf.at[i];
-        if ((l->kept >= 0) != kept) continue;
-        int k = dom->n++;
-        Sym *var = ARENA_NEW(a, Sym), *written = ARENA_NEW(a, Sym);
-        *var = *written = (Sym){ .kind = SYM_RVAR, .type = MLC_INDEX, .dim = k, .rdom = dom, .loc = dom->loc };
-        var->name = l->name;
-        written->name = n == 1 ? dom->name : arena_printf(a, "%s.%s", dom->name, field[k]);
-        dom->var[k] = var;
-        dom->written[k] = written;
-        dom->min[k] = l->min;
-        dom->extent[k] = l->extent;
+        if (is_in(x, l, kept)) add_rvar(x, dom, n, l->name, l->min, l->extent);
     }
+    if (!n && !kept) add_rvar(x, dom, 1, dom->name, ir_idx(x->I, 0), ir_idx(x->I, 1)); /* it may need conditions */
+    return n || !kept ? dom : NULL;
+}
+
+RDom *sch_line_domain(Factor *x, const char *name, const Node *min, const Node *extent) {
+    RDom *dom = empty_domain(x, name);
+    add_rvar(x, dom, 1, name, min, extent);
     return dom;
 }
 
 /* A definition over the domain, from its written forms: canonical ones name the RVars by their loops. */
-static Def *define(Factor *x, Func *f, DefOp op, RDom *dom, int rank, const Node *const *lhs, const Node *const *rhs) {
+Def *sch_factor_def(Factor *x, Func *f, DefOp op, RDom *dom, int rank, const Node *const *lhs, const Node *const *rhs) {
     Def *def = alg_build(x->I, f, op, rank, lhs, x->st->func->n, rhs, x->line->d.loc);
     if (!def) ir_raise_poison(x->r->fault, f->poison);
     if (!dom) return def;
@@ -264,7 +253,8 @@ static void substitutes(Factor *x, RDom *reduced, PtrMap *map) {
     int next = 0;
     for (int i = 0; i < x->leaf.n; i++) {
         const Leaf *l = &x->leaf.at[i];
-        const Node *v = ir_var(x->I, l->kept >= 0 ? x->var[l->kept] : reduced->written[next++]);
+        const Sym *in_place = l->kept == IN_PLACE ? x->st->func->arg[l->place] : NULL;
+        const Node *v = ir_var(x->I, in_place ? in_place : l->kept >= 0 ? x->var[l->kept] : reduced->written[next++]);
         find(x, l->name)->rel = l->whole ? ir_sub(x->I, v, l->min) : v;
     }
     for (int i = x->st->split.n - 1; i >= 0; i--) {
@@ -290,37 +280,67 @@ static const Node *of_parts(void *user, Interner *I, const Node *e) {
     return ir_access(I, x->parts, (mlc_type)e->type, e->aux, e->n + x->n_kept, coord);
 }
 
-static void make_parts(Factor *x) {
+void sch_make_parts(Factor *x) {
     const Def *def = x->st->def;
     const Func *f = x->st->func;
     int rank = def->rank + x->n_kept;
     if (rank > MAX_RANK) fault_raise(x->r->fault, ERR_RANK_RANGE, &x->place, x->parts->name, rank);
     const Node *lhs[MAX_RANK], *rhs[MAX_TUPLE];
     for (int d = 0; d < rank; d++) lhs[d] = ir_var(x->I, d < def->rank ? f->arg[d] : x->var[d - def->rank]);
-    Def *now = define(x, x->parts, DEF_SET, NULL, rank, lhs, x->fold.start);
+    Def *now = sch_factor_def(x, x->parts, DEF_SET, NULL, rank, lhs, x->fold.start);
     VEC_PUSH(x->r->arena, &x->parts->def, now);
-    RDom *reduced = new_domain(x, false);
+    RDom *reduced = sch_factor_domain(x, false);
     PtrMap map;
     pm_init(&map, x->r->arena);
     substitutes(x, reduced, &map);
     for (int d = 0; d < def->rank; d++) lhs[d] = alg_replace(x->I, def->lhs[d], &map);
     for (int k = 0; k < def->n; k++)
         rhs[k] = alg_replace_accesses(x->I, alg_replace(x->I, def->rhs[k], &map), of_parts, x);
-    now = define(x, x->parts, def->op, reduced, rank, lhs, rhs);
+    now = sch_factor_def(x, x->parts, def->op, reduced, rank, lhs, rhs);
     VEC_PUSH(x->r->arena, &x->parts->def, now);
 }
 
 /* ---- joining the pieces ---- */
 
-static void note_rvar(void *user, const Node *e) {
-    *(bool *)user |= e->op == OP_VAR && e->u.sym->kind == SYM_RVAR;
+/* The loops that are kept whole, as the domain of the join knows them. */
+static void find_kept(Factor *x, const RDom *kept, PtrMap *map) {
+    const RDom *dom = x->st->def->rdom;
+    pm_init(map, x->r->arena);
+    for (int i = 0, j = 0; i < x->leaf.n; i++) {
+        const Leaf *l = &x->leaf.at[i];
+        if (!is_in(x, l, true)) continue;
+        for (int k = 0; l->whole && x->lanes >= 0 && k < dom->n; k++)
+            if (dom->var[k] == l->whole) pm_put(map, alg_written_var(dom, k), (void *)(uintptr_t)ir_var(x->I, kept->written[j]));
+        j++;
+    }
 }
 
-/* The update's own place: a coordinate that varies over the domain becomes the Var of its dimension. */
-static bool moves(Factor *x, const Node *coord) {
-    bool found = false;
-    ir_visit(x->r->arena, coord, note_rvar, &found);
-    return found;
+typedef struct {
+    const PtrMap *kept;
+    bool moves;
+} Moves;
+
+static void look_moves(void *user, const Node *e) {
+    Moves *m = user;
+    m->moves |= e->op == OP_VAR && e->u.sym->kind == SYM_RVAR && !pm_has(m->kept, e->u.sym);
+}
+
+/* The update's own place: a coordinate that varies over what is reduced becomes the Var of its dimension. */
+static void join_place(Factor *x, const RDom *kept, const Node **lhs) {
+    const Def *def = x->st->def;
+    PtrMap map;
+    find_kept(x, kept, &map);
+    for (int d = 0; d < def->rank; d++) {
+        Moves m = { &map, false };
+        ir_visit(x->r->arena, def->lhs[d], look_moves, &m);
+        x->moved[d] = m.moves;
+        lhs[d] = m.moves ? ir_var(x->I, x->st->func->arg[d]) : alg_replace(x->I, def->lhs[d], &map);
+    }
+    for (int i = 0, k = 0; i < x->leaf.n; i++) {
+        const Leaf *l = &x->leaf.at[i];
+        const Node *v = is_in(x, l, true) ? ir_var(x->I, kept->written[k++]) : l->min; /* of lanes: the first */
+        if (l->kept >= 0) lhs[def->rank + l->kept] = v;
+    }
 }
 
 /* The Func that the line makes: the lines behind it speak of it, and none before may. */
@@ -344,53 +364,64 @@ static Func *new_func(Factor *x) {
     return f;
 }
 
-static void join_parts(Factor *x) {
+static void define_join(Factor *x) {
     StageSched *st = x->st;
     const Def *def = st->def;
     Func *f = st->func;
-    RDom *kept = new_domain(x, true);
+    RDom *kept = sch_factor_domain(x, true);
     const Node *lhs[MAX_RANK], *old[MAX_TUPLE], *part[MAX_TUPLE], *rhs[MAX_TUPLE];
-    for (int d = 0; d < def->rank; d++) lhs[d] = moves(x, def->lhs[d]) ? ir_var(x->I, f->arg[d]) : def->lhs[d];
-    for (int i = 0, k = 0; i < x->leaf.n; i++)
-        if (x->leaf.at[i].kept >= 0) lhs[def->rank + x->leaf.at[i].kept] = ir_var(x->I, kept->written[k++]);
+    join_place(x, kept, lhs);
     for (int k = 0; k < f->n; k++) {
         old[k] = ir_access(x->I, f, f->type[k], k, def->rank, lhs);
         part[k] = ir_access(x->I, x->parts, f->type[k], k, def->rank + x->n_kept, lhs);
     }
     sch_join(x->I, &x->fold, f->n, old, part, rhs);
-    f->def.at[st->index] = define(x, f, x->fold.combine, kept, def->rank, lhs, rhs);
+    f->def.at[st->index] = sch_factor_def(x, f, x->fold.combine, kept, def->rank, lhs, rhs);
 }
 
-/* The stage's loops: those over Vars as they are, those kept, and one for each coordinate that became a Var. */
-static void join_loops(Factor *x, const Def *before) {
+/* A loop for each coordinate that became a Var. */
+static void add_moved(Factor *x) {
+    StageSched *st = x->st;
+    for (int d = 0; d < st->func->rank; d++) {
+        if (!x->moved[d]) continue;
+        Dim dim = { .name = st->func->arg[d]->name, .is_pure = true, .line = x->line };
+        if (sch_find_loop(st, dim.name))
+            fault_raise(x->r->fault, ERR_LOOP_NAME_USED, &x->place, dim.name, sch_stage_name(x->r->arena, st->func, st->index));
+        VEC_PUSH(x->r->arena, &st->dim, dim);
+    }
+}
+
+/* The stage's loops: those over Vars as they are, those kept, and those of coordinates. */
+static void join_loops(Factor *x) {
     StageSched *st = x->st, old = *st;
     st->def = st->func->def.at[st->index];
-    st->split.n = st->dim.n = 0;
+    st->split.n = 0;
+    memset(&st->dim, 0, sizeof st->dim);
     for (int i = 0; i < old.split.n; i++)
         if (!x->ours[i]) st->split.at[st->split.n++] = old.split.at[i];
+    if (x->lanes >= 0) add_moved(x);
     for (int i = 0, l = 0; i < old.dim.n; i++) {
         Dim d = old.dim.at[i];
         bool of_domain = l < x->leaf.n && !strcmp(d.name, x->leaf.at[l].name);
-        if (of_domain && x->leaf.at[l++].kept < 0) continue;
-        st->dim.at[st->dim.n++] = of_domain ? (Dim){ .name = d.name, .is_rvar = true, .line = x->line } : d;
+        if (of_domain && !is_in(x, &x->leaf.at[l++], true)) continue;
+        if (of_domain && x->lanes < 0) d = (Dim){ .name = d.name, .is_rvar = true, .line = x->line };
+        VEC_PUSH(x->r->arena, &st->dim, d);
     }
-    for (int d = 0; d < before->rank; d++)
-        if (moves(x, before->lhs[d])) {
-            Dim dim = { .name = st->func->arg[d]->name, .is_pure = true, .line = x->line };
-            if (sch_find_loop(st, dim.name))
-                fault_raise(x->r->fault, ERR_LOOP_NAME_USED, &x->place, dim.name, sch_stage_name(x->r->arena, st->func, st->index));
-            VEC_PUSH(x->r->arena, &st->dim, dim);
-        }
+    if (x->lanes < 0) add_moved(x);
     st->touched = true;
 }
 
+void sch_join_parts(Factor *x) {
+    define_join(x);
+    join_loops(x);
+}
+
 void sch_rfactor(Resolve *r, StageSched *st, const PlanLine *line) {
-    Factor x = { .r = r, .I = r->ir, .st = st, .line = line, .place = sch_place(r->arena, line) };
-    const Def *before = st->def;
+    Factor x = { .r = r, .I = r->ir, .st = st, .line = line, .place = sch_place(r->arena, line), .lanes = -1 };
+    x.name = line->d.made.f->name;
     check(&x);
     x.parts = new_func(&x);
-    make_parts(&x);
-    join_parts(&x);
-    join_loops(&x, before);
+    sch_make_parts(&x);
+    sch_join_parts(&x);
     pm_put(&r->s->sched, x.parts, sch_new_sched(r, x.parts));
 }

@@ -116,6 +116,7 @@ struct StageSched {
     VEC(Split) split;     /* in order of application */
     VEC(Dim) dim;         /* innermost first */
     bool touched;
+    const PlanLine *atomic; /* iterations that meet may run at once: the update is a fold; NULL: they may not */
     VEC(Prefetch) prefetch;
     VEC(Special) special; /* tried in order before this schedule itself */
     const Node *when;     /* a call runs this schedule itself exactly where this holds */
@@ -127,7 +128,7 @@ typedef struct {
     LevelKind kind;
     Func *func;           /* AT_LOOP: consumer */
     int stage;            /* its stage, -1: any stage that has the loop */
-    const char *loop;
+    const char *loop;     /* NULL: outside of all loops of that stage */
     const PlanLine *line;
 } Level;
 
@@ -172,6 +173,7 @@ typedef struct {
     FuncList order;       /* producers first, inputs included */
     PtrMap sched;         /* Func -> FuncSched (not for inputs) */
     bool rewrites;        /* the plan derives an algorithm of other roundings: class rewrite */
+    bool bounded;         /* threads join floats in any order: class bounded */
     Func *output[MAX_OUTPUTS];
     int n_outputs;
 } Schedule;

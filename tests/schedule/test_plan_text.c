@@ -37,6 +37,8 @@ START_TEST(rows) {
         { "by: bound(x, -3, 16), estimate(y, 0, 1080)", NULL },
         { "by: prefetch(in, y, y, 1), prefetch(bx, x, y, 3, .bounds = non_faulting), prefetch(in, y, y, 2, .bounds = guard)", NULL },
         { "by: prefetch(in, y, y, 1, .bounds = clamp)", "by: prefetch(in, y, y, 1);\n" },
+        { "by.u0: atomic(), vectorize(k); by.u1: atomic(.reassociate), parallel(r.y)",
+          "by.u0: atomic(), vectorize(k);\nby.u1: atomic(.reassociate), parallel(r.y);\n" },
         { "by.u0: parallel(x); by.u1: reorder(x, r.x, r.y)", "by.u0: parallel(x);\nby.u1: reorder(x, r.x, r.y);\n" },
         { "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate); parts: parallel(u)",
           "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate);\nparts: parallel(u);\n" },
@@ -103,7 +105,8 @@ START_TEST(macros) {
                  mlc_split(x, xo, xi, 4), mlc_fuse(x, y, xy), mlc_reorder(y, x), mlc_serial(x),
                  mlc_unroll(y, .tail = MLC_TAIL_SHIFT), mlc_bound(x, 0, 3), mlc_estimate(y, -1, 9));
     mlc_schedule(mlc_update(by, 0), mlc_parallel(y, 2));
-    mlc_schedule(mlc_update(by, 0), mlc_rfactor(mlc_func_new(ctx, "parts"), x, xo, y, yo, .reassociate = true));
+    mlc_schedule(mlc_update(by, 0), mlc_rfactor(mlc_func_new(ctx, "parts"), x, xo, y, yo, .reassociate = true),
+                 mlc_atomic(), mlc_atomic(.reassociate = true));
     mlc_schedule(bx, mlc_compute_at(by, yo), mlc_store_at(mlc_update(by, 0), y), mlc_compute_root(), mlc_compute_inline(), mlc_store_root(),
                  mlc_reorder_storage(y, x), mlc_align_storage(x, 16), mlc_bound_storage(y, 9), mlc_fold_storage(y, 4),
                  mlc_fold_storage(y, 4, .way = MLC_WAY_BOTH), mlc_store_in(MLC_MEMORY_STACK));
@@ -112,14 +115,14 @@ START_TEST(macros) {
     const char *expected =
         "by: tile(x, y, xo, yo, xi, yi, 32, 8, .tail = guard), vectorize(xi, 8), parallel(yo), split(x, xo, xi, 4), "
         "fuse(x, y, xy), reorder(y, x), serial(x), unroll(y, .tail = shift), bound(x, 0, 3), estimate(y, -1, 9);\n"
-        "by.u0: parallel(y, 2), rfactor(parts, x, xo, y, yo, .reassociate);\n"
+        "by.u0: parallel(y, 2), rfactor(parts, x, xo, y, yo, .reassociate), atomic(), atomic(.reassociate);\n"
         "bx: compute_at(by, yo), store_at(by.u0, y), compute_root(), compute_inline(), store_root(), reorder_storage(y, x), "
         "align_storage(x, 16), bound_storage(y, 9), fold_storage(y, 4), fold_storage(y, 4, .way = both), store_in(stack);\n";
     ck_assert_str_eq(mlc_plan_print(plan), expected);
-    ck_assert_int_eq(mlc_plan_size(plan), 23);
+    ck_assert_int_eq(mlc_plan_size(plan), 25);
     mlc_plan *copy = mlc_plan_new(ctx);
     ck_assert(mlc_plan_parse(copy, expected, NULL));
-    for (int i = 0; i < 23; i++) { /* the same values, but for their places */
+    for (int i = 0; i < 25; i++) { /* the same values, but for their places */
         mlc_directive a, b;
         mlc_stage s, t;
         ck_assert(mlc_plan_get(plan, i, &s, &a) && mlc_plan_get(copy, i, &t, &b));
@@ -130,7 +133,7 @@ START_TEST(macros) {
         for (int v = 0; v < 8; v++) ck_assert(a.v[v].sym == b.v[v].sym);
         ck_assert(a.loc.line > 0 && strstr(a.loc.file, "test_plan_text.c"));
     }
-    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 22 && !mlc_plan_drop(copy, 22) && !mlc_plan_get(copy, 22, NULL, NULL));
+    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 24 && !mlc_plan_drop(copy, 24) && !mlc_plan_get(copy, 24, NULL, NULL));
     Arena a = { 0 };
     arena_init(&a, NULL, &ctx->fault);
     Place place = sch_place(&a, &plan->line.at[10]);

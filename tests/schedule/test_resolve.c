@@ -53,11 +53,11 @@ static const char *illegal(int i) {
     case 6:
         line(c, 1, MARK(MLC_PARALLEL, "k.x", 0, T));
         return "t.c:20: schedule c.u0: parallel(k.x): iterations of 'k.x' may write or read the same points of c.u0; "
-               "keep it serial";
+               "keep it serial, or say atomic() before it";
     case 7:
         line(c, 1, MARK(MLC_VECTORIZE, "k.x", 4, T));
         return "t.c:20: schedule c.u0: vectorize(k.x, 4): iterations of 'k.x' may write or read the same points of c.u0; "
-               "keep it serial";
+               "keep it serial, or say atomic() before it";
     case 8:
         line(c, 1, REORDER2("k.y", "k.x"));
         return "t.c:20: schedule c.u0: reorder(k.y, k.x): 'k.x' and 'k.y' are reduction variables whose order c.u0 "

@@ -31,6 +31,13 @@ static const struct {
       "parts(parts$m)[0], argmin$1()[0]), "
       "select(parts(parts$m)[1] < argmin$1()[1] || !(argmin$1()[1] < parts(parts$m)[1]) && parts(parts$m)[0] < argmin$1()[0], "
       "parts(parts$m)[1], argmin$1()[1])};\nf() = argmin$1()[0];\noutput f;\n" },
+    /* atomic: lanes are parts that are joined by halving */
+    { "input in: f32[1]; rdom r(3, 83); f(x) += in(x + r) * in(r); output f;", "f.u0: atomic(.reassociate), vectorize(r, 6)",
+      "// class rewrite: the plan derives an algorithm of other roundings\nmlc 1\ninput in: f32[1];\n"
+      "f$lanes0(x, r$v) = f32(-0.0);\nrdom f$lanes0$r(0, 14) where f$lanes0$r * 6 + r$v < 83;\n"
+      "f$lanes0(x, r$v) += in(x + (f$lanes0$r * 6 + r$v + 3)) * in(f$lanes0$r * 6 + r$v + 3);\n"
+      "rdom f$lanes0$3(0, 3);\nf$lanes0(x, f$lanes0$3) += f$lanes0(x, f$lanes0$3 + 3);\n"
+      "f$lanes0(x, 0) += f$lanes0(x, 2);\nf$lanes0(x, 0) += f$lanes0(x, 1);\nf(x) += f$lanes0(x, 0);\noutput f;\n" },
     { "f(x) = x; g(x) = f(x); output g;", "f: compute_root()", "mlc 1\nf(x) = i32(x);\ng(x) = f(x);\noutput g;\n" },
 };
 
