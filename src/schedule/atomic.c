@@ -211,6 +211,7 @@ static void derive(Resolve *r, StageSched *st, int lanes) {
         if (!other) continue;
         follow(&x, &other->compute, dims, lanes, at);
         follow(&x, &other->store, dims, lanes, at);
+        follow(&x, &other->hoist, dims, lanes, at);
     }
     pm_put(&r->s->sched, x.parts, fs);
     r->s->rewrites |= !x.fold.exact;
