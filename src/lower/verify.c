@@ -74,8 +74,19 @@ static void check_store(Verify *v, const Stmt *s) {
     for (int i = 0; i < s->u.store.n && s->u.store.old[i]; i++) add(&v->bound, s->u.store.old[i], -1);
 }
 
+/* Has an array of constant size room for all points, padding included? */
+static bool has_room(const Storage *t) {
+    int64_t n = 1, extent;
+    for (int d = 0; d < t->rank; d++) {
+        if (!ir_is_int(t->extent[d], &extent)) return false;
+        n *= st_align_up(extent, t->align[d]);
+    }
+    return n <= t->const_elems;
+}
+
 static void check_alloc(Verify *v, const Stmt *s) {
     Storage *t = s->u.alloc.storage;
+    if (t->memory == STORE_STACK && !has_room(t)) broken(v, "no room in the array of", t->func->name);
     for (int d = 0; d < t->rank; d++) {
         check_index(v, t->min[d]);
         check_index(v, t->extent[d]);
