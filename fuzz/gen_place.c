@@ -108,7 +108,8 @@ bool place(Plan *p, int k) {
         compute_inside(p, k, &path);
     } else {
         put(p, "compute_root", "%s", "");
-        task(p, false);
+        bool own = task(p, false);
+        if ((!own || p->careless) && one_in(p, 6)) put(p, "memoize", "%s", one_in(p, 2) ? "7" : "");
     }
     return true;
 }

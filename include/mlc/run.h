@@ -113,6 +113,14 @@ MLC_API const char *mlc_module_target(const mlc_module *m); /* "avx512" ... */
 /* The C that was compiled; NULL where there is none (interpret).  Lives as long as the module. */
 MLC_API const char *mlc_module_source(const mlc_module *m);
 
+/* Memoized Funcs (mlc_memoize) keep their values in the module, up to 256 MiB of them and of what they were made of, until
+ * it is freed.  Past the limit those go that were used longest ago; 0 keeps none.  clear drops all, evict those
+ * that were kept under this key.  Any thread may ask at any time. */
+MLC_API void mlc_module_memo_limit(mlc_module *m, size_t bytes);
+MLC_API void mlc_module_memo_clear(mlc_module *m);
+MLC_API void mlc_module_memo_evict(mlc_module *m, int64_t key);
+MLC_API mlc_memo_stats mlc_module_memo(mlc_module *m);
+
 /* A typed C function over the module: mlc_function(m, "f32*[w,h] f32*[w,h] i64 w, i64 h -> i32", &e).
  * Arguments are separated by blanks or commas.  `T*` is a dense array, in slot order; its extents, dimension 0
  * first, are numbers or names of scalars in brackets, or may be left out where the program fixes them

@@ -100,6 +100,24 @@ typedef union {
     double f;  /* floats, exact */
 } mlc_scalar;
 
+/* What the cache of memoized Funcs of a module holds, and how often calls found values there. */
+typedef struct {
+    int64_t entries, bytes, hits, misses;
+} mlc_memo_stats;
+
+/* What the values of a memoized Func are made of, and how much memory they take. */
+typedef struct {
+    int n;                /* arrays of values, one an element of its tuple */
+    const int64_t *bytes; /* of each */
+    int n_words;
+    const int64_t *word;  /* numbers: which Func, its box, params, sizes */
+    int n_inputs;
+    void *const *input;   /* of each region that is read: its first element */
+    const int64_t *shape; /* of each: bytes of an element, rank, then extent and stride a dimension */
+    bool has_evict;
+    int64_t evict;        /* the key to drop it by */
+} mlc_memo;
+
 /* What a call needs from the process around it; every module carries its context's hooks.
  * Generated code calls only these, so it links against nothing. */
 typedef struct {
@@ -119,6 +137,12 @@ typedef struct {
     void (*release)(void *user, void *p);
     /* print(): label, then n values as text of their types. */
     void (*print)(void *user, const char *label, int n, const mlc_type *type, const mlc_scalar *value);
+    /* Memory for the values of a memoized Func, data[0 .. n): 1 where it holds them already, 0 where they have to be
+     * computed, below 0 when memory is out.  memo_keep says that they are computed, memo_leave (always) that they are
+     * read no more. */
+    int (*memo_enter)(void *user, const mlc_memo *memo, void **entry, void **data);
+    void (*memo_keep)(void *user, void *entry);
+    void (*memo_leave)(void *user, void *entry);
 } mlc_hooks;
 
 /* The argument of a compiled kernel: `int NAME(mlc_call *)`, 0 on success.  Slot s is buffer s

@@ -51,6 +51,7 @@ typedef enum {
     MLC_SPECIALIZE, MLC_SPECIALIZE_FAIL, MLC_PREFETCH,
     MLC_HOIST_STORAGE, MLC_HOIST_STORAGE_ROOT,
     MLC_ATOMIC,
+    MLC_MEMOIZE,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -89,7 +90,7 @@ struct mlc_directive {
     int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs */
     mlc_func func[8];    /* ... and which */
     mlc_func made;       /* in, clone_in, rfactor: the Func that this line makes */
-    mlc_expr cond;       /* specialize */
+    mlc_expr cond;       /* specialize; memoize: the key, or none (its node is NULL) */
     const char *text;    /* specialize_fail: the message */
     int n_body;          /* specialize: the directives of the copy; a plan keeps its own copies of these */
     const mlc_directive *body;
@@ -205,6 +206,13 @@ typedef struct mlc_plan mlc_plan;
  * they have the bits of the printed algorithm, under parallel those of any order, with n * eps of the sum of the n terms'
  * magnitudes (of the product) as the bound of the difference. */
 #define mlc_atomic(...) mlc_atomic_of((struct mlc_atomic_args){ .loc = MLC_HERE, __VA_ARGS__ })
+/* memoize(): the values of this Func, computed at root, are kept in the module from call to call, and a call that
+ * would compute the same finds them: for the same box, params and sizes, and the same elements of the inputs that they are
+ * made of, all of which are compared.  What is made for it alone is not computed then either.  C functions that it
+ * calls must give the same for the same.  memoize_by(key), `memoize(key)` in text: with a key, an integer made of params,
+ * that mlc_module_memo_evict drops them by. */
+#define mlc_memoize() mlc_place_of(MLC_MEMOIZE, MLC_HERE)
+#define mlc_memoize_by(key_) mlc_memoize_of(MLC_E(key_), MLC_HERE)
 
 /* ---- plans ---- */
 
@@ -283,6 +291,7 @@ struct mlc_atomic_args {
 };
 MLC_API mlc_directive mlc_atomic_of(struct mlc_atomic_args a);
 MLC_API mlc_directive mlc_prefetch_of(struct mlc_prefetch_args a);
+MLC_API mlc_directive mlc_memoize_of(mlc_expr key, mlc_loc loc);
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);

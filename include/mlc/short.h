@@ -129,5 +129,7 @@ typedef mlc_rdom RDom;
 #define hoist_storage(...) mlc_hoist_storage(__VA_ARGS__)
 #define hoist_storage_root(...) mlc_hoist_storage_root(__VA_ARGS__)
 #define atomic(...) mlc_atomic(__VA_ARGS__)
+#define memoize(...) mlc_memoize(__VA_ARGS__)
+#define memoize_by(...) mlc_memoize_by(__VA_ARGS__)
 
 #endif

@@ -179,6 +179,10 @@ void entry_checks(Gen *G, StrBuf *out);
 Text whole_text(Gen *G, const Node *e, const Text *k); /* a query */
 void whole_call(Gen *G, const Stmt *s);
 
+/* ---- memo.c: memory of memoized Funcs ---- */
+void memo_open(Gen *G, const Storage *t, const char *elements);
+void memo_close(Gen *G, const Storage *t);
+
 /* ---- vec.c: vector loops and their statements ---- */
 
 /* What a lane does to a value: nothing, adds stride per lane (index only), anything. */

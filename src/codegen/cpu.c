@@ -13,6 +13,8 @@ static const char layouts[] =
 
 static const char call_layout[] =
     "typedef union {\n    i64 i;\n    f64 f;\n} mlc_scalar;\n"
+    "typedef struct {\n    int n;\n    const i64 *bytes;\n    int n_words;\n    const i64 *word;\n    int n_inputs;\n"
+    "    void *const *input;\n    const i64 *shape;\n    _Bool has_evict;\n    i64 evict;\n} mlc_memo;\n"
     "typedef struct {\n"
     "    void *user;\n"
     "    int (*par_for)(void *user, int (*body)(void *closure, i64 i), void *closure, i64 n);\n"
@@ -22,6 +24,9 @@ static const char call_layout[] =
     "    void *(*alloc)(void *user, unsigned long bytes);\n"
     "    void (*release)(void *user, void *p);\n"
     "    void (*print)(void *user, const char *label, int n, const int *type, const mlc_scalar *value);\n"
+    "    int (*memo_enter)(void *user, const mlc_memo *memo, void **entry, void **data);\n"
+    "    void (*memo_keep)(void *user, void *entry);\n"
+    "    void (*memo_leave)(void *user, void *entry);\n"
     "} mlc_hooks;\n"
     "typedef struct {\n"
     "    void *const *data;\n"

@@ -254,6 +254,24 @@ static const char *elements_name(Gen *G, const Storage *t) {
 
 static void alloc_element(Gen *G, const Stmt *s, int e);
 
+/* The body with a label of its own, at which failures arrive, then `release`. */
+static void held(Gen *G, const Stmt *s, int e, void (*release)(Gen *G, const Storage *t, int e)) {
+    int outer = G->fn->label;
+    bool failed = G->fn->fails;
+    G->fn->label = ++G->labels;
+    G->fn->fails = false;
+    alloc_element(G, s, e);
+    bool used = G->fn->fails;
+    if (used) line(G, "out%d:;", G->fn->label);
+    G->fn->label = outer;
+    G->fn->fails = failed || used;
+    release(G, s->u.alloc.storage, e);
+    if (!used) return;
+    open_brace(G, "if (status)");
+    fail_line(G, "status");
+    close_brace(G);
+}
+
 static void stack_array(Gen *G, const Stmt *s, int e) {
     const Storage *t = s->u.alloc.storage;
     const char *name = element_name(G, t, e);
@@ -270,11 +288,18 @@ static void stack_array(Gen *G, const Stmt *s, int e) {
     unbind(G, &t->type[e]);
 }
 
+static void release_array(Gen *G, const Storage *t, int next) {
+    line(G, "%s;", release_text(G, element_name(G, t, next - 1)));
+}
+
+static void release_memo(Gen *G, const Storage *t, int next) {
+    (void)next;
+    memo_close(G, t);
+}
+
 static void heap_array(Gen *G, const Stmt *s, int e) {
     const Storage *t = s->u.alloc.storage;
     const char *name = element_name(G, t, e), *type = ty_c(t->type[e]);
-    int outer = G->fn->label;
-    bool failed = G->fn->fails;
     const char *bytes = fresh(G, fmt(G, "%s_bytes", name));
     line(G, "const i64 %s = bytes_of(%s, sizeof(%s));", bytes, elements_name(G, t), type);
     line(G, "%s *%s%s = %s;", type, restricted(t), name, alloc_text(G, bytes));
@@ -283,20 +308,7 @@ static void heap_array(Gen *G, const Stmt *s, int e) {
     fail_line(G, fail_text(G, ERR_OUT_OF_MEMORY, -1, arg));
     close_brace(G);
     bind(G, &t->type[e], name);
-    G->fn->label = ++G->labels;
-    failed |= G->fn->fails;
-    G->fn->fails = false;
-    alloc_element(G, s, e + 1);
-    bool used = G->fn->fails;
-    if (used) line(G, "out%d:;", G->fn->label);
-    G->fn->label = outer;
-    G->fn->fails = failed || used;
-    line(G, "%s;", release_text(G, name));
-    if (used) {
-        open_brace(G, "if (status)");
-        fail_line(G, "status");
-        close_brace(G);
-    }
+    held(G, s, e + 1, release_array);
     unbind(G, &t->type[e]);
 }
 
@@ -374,7 +386,12 @@ void allocate(Gen *G, const Stmt *s) {
         if (t->const_elems <= 0 && t->rank > 1) n = checked_box(G, &v, t, n);
         line(G, "const i64 %s = %s;", elements_name(G, t), n);
     }
-    alloc_element(G, s, 0);
+    if (t->memo) {
+        memo_open(G, t, elements_name(G, t));
+        held(G, s, t->n, release_memo);
+    } else {
+        alloc_element(G, s, 0);
+    }
     close_brace(G);
 }
 
@@ -409,6 +426,7 @@ static void produce(Gen *G, const Stmt *s) {
         line(G, "// %s%s", s->u.produce.func->name, stage);
     }
     stmt(G, s->u.produce.body);
+    if (s->u.produce.keep) line(G, "hooks->memo_keep(hooks->user, (void *)%s);", in_scope(G, s->u.produce.keep));
 }
 
 void stmt(Gen *G, const Stmt *s) {

@@ -59,7 +59,7 @@ static const char *const reserved[] = {
     "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
     "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "asm",
     "bool", "true", "false", "main", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64",
-    "call", "shape", "data", "code", "hooks", "show", "users_mode", "own_mode", "status", "closure", "fail", "INLINE", "linux", "unix", "mlc_call", "mlc_hooks",
+    "call", "shape", "data", "code", "hooks", "show", "users_mode", "own_mode", "status", "closure", "fail", "INLINE", "linux", "unix", "mlc_call", "mlc_hooks", "mlc_memo",
     "mlc_scalar", "NULL", "printf", "aligned_alloc", "free", "typeof", "c", "i", "n", "one", "failed", "bytes_of", "box_of",
     "turn_wait", "turn_end", "turns_ended", "turns_close", "CLOSED",
 };

@@ -155,6 +155,11 @@ static void choose_memory(Room *r) {
         all += bytes;
     }
     bool small = r->open < 0 && n * widest <= SMALL_BYTES;
+    if (r->fn->sched->memo) {
+        t->memo = low_new_memo(r->b, r->fn);
+        sb_puts(&r->note, ", kept from call to call");
+        return;
+    }
     switch (r->plan->memory) {
     case MLC_MEMORY_STACK: case MLC_MEMORY_REGISTER: need_constant(r, n * all); break;
     case MLC_MEMORY_HEAP: break;
@@ -178,7 +183,8 @@ void low_allocate(Build *b, FuncNest *fn) {
     Func *f = fn->func;
     Storage *t = ARENA_NEW(b->arena, Storage);
     *t = (Storage){ .func = f, .name = identifier(b, f->name), .rank = f->rank, .n = f->n };
-    t->line = fn->sched->hoist.line ? fn->sched->hoist.line : fn->sched->store.line ? fn->sched->store.line : fn->sched->compute.line;
+    const PlanLine *why[] = { fn->sched->memo, fn->sched->hoist.line, fn->sched->store.line, fn->sched->compute.line };
+    for (int i = 0; i < 4 && !t->line; i++) t->line = why[i];
     memcpy(t->type, f->type, sizeof t->type);
     Room r = { .b = b, .fn = fn, .plan = &fn->sched->storage, .facts = low_facts(b, NULL, fn->store), .t = t, .open = -1 };
     sb_init(&r.note, b->arena);

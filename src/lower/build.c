@@ -23,6 +23,7 @@ void low_build(Program *p, const LowerOptions *o) {
     pm_init(&b.external, b.arena);
     pm_init(&b.values, b.arena);
     pm_init(&b.inlined, b.arena);
+    pm_init(&b.needed, b.arena);
     pm_init(&b.varying, b.arena);
     sm_init(&b.names, b.arena);
     b.root = ARENA_NEW(b.arena, Scope);
@@ -34,6 +35,7 @@ void low_build(Program *p, const LowerOptions *o) {
     }
     for (int i = 0; i < b.sched->order.n; i++) {
         const NestList *nests = pm_get(&b.nest, b.sched->order.at[i]);
+        for (int k = 0; nests && k < nests->n; k++) low_memoize(&b, nests->at[k]);
         for (int k = 0; nests && k < nests->n; k++)
             for (int s = 0; s < nests->at[k]->run.n; s++) low_prefetch(&b, nests->at[k]->run.at[s]);
     }

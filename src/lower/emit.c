@@ -140,8 +140,15 @@ static Stmt *emit_func(Build *b, const FuncNest *fn) {
         at[i] = all ? st_produce(b->arena, fn->func, i, false, all) : NULL;
         if (at[i]) at[i]->line = fn->sched->compute.line;
     }
+    for (int i = n - 1; i >= 0 && fn->storage->memo; i--)
+        if (at[i]) {
+            at[i]->u.produce.keep = fn->storage->memo->entry;
+            break;
+        }
     Stmt *stages = st_block(b->arena, n, at), *both[2] = { st_block(b->arena, fn->check.n, fn->check.at), stages };
     Stmt *all = stages ? st_block(b->arena, 2, both) : NULL;
+    const Node *needed = low_needed(b, fn);
+    if (all && !ir_is(needed, 1)) all = st_if(b->arena, needed, all, NULL);
     if (!all || ir_is(fn->wanted, 1)) return all;
     all = st_if(b->arena, fn->wanted, all, NULL);
     all->u.cond.likely = true;
@@ -162,7 +169,7 @@ static Stmt *computed(Build *b, const FuncNest *fn, Stmt *body) {
 static Stmt *stored(Build *b, const FuncNest *fn, const Scope *s, Stmt *body) {
     bool hoisted = fn->hoist != fn->store;
     if (s == fn->store && hoisted) body = low_hoisted(b, fn, body);
-    if (s == fn->hoist) body = st_alloc(b->arena, fn->storage, body);
+    if (s == fn->hoist && !fn->storage->memo) body = st_alloc(b->arena, fn->storage, body);
     if (s != fn->store) return body;
     Stmt *both[2] = { st_block(b->arena, fn->room.n, fn->room.at), body };
     return st_block(b->arena, 2, both);
@@ -176,6 +183,8 @@ static Stmt *emit_scope(Build *b, Scope *s) {
         if (s == fn->compute) body = computed(b, fn, body);
         if (body && !fn->storage->is_output) body = stored(b, fn, s, body);
     }
+    for (int i = 0; i < s->item.n && body; i++)
+        if (s->item.at[i]->storage->memo) body = st_alloc(a, s->item.at[i]->storage, body);
     if (s->prefetch.n && body) {
         Stmt *both[2] = { st_block(a, s->prefetch.n, s->prefetch.at), body };
         body = st_block(a, 2, both);

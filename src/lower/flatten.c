@@ -135,6 +135,19 @@ static const Node *name_it(StmtMap *m, const Storage *t, const char *what, int d
     return ir_var(m->ir, s);
 }
 
+/* Where the regions of inputs begin. */
+static Memo *flatten_memo(StmtMap *m, const Memo *memo) {
+    Flatten *f = m->user;
+    Memo *now = arena_copy(m->arena, memo, sizeof *memo);
+    now->in = arena_copy(m->arena, memo->in, sizeof *now->in * (size_t)(memo->n_in + 1));
+    for (int i = 0; i < now->n_in; i++) {
+        const Scoped *where = pm_get(&f->memory, now->in[i].func);
+        now->in[i].storage = where->storage;
+        now->in[i].at = one_index(f, m->ir, where, now->in[i].min);
+    }
+    return now;
+}
+
 static Stmt *flatten_alloc(StmtMap *m, Stmt *s) {
     Flatten *f = m->user;
     Storage *t = arena_copy(m->arena, s->u.alloc.storage, sizeof *t);
@@ -152,6 +165,7 @@ static Stmt *flatten_alloc(StmtMap *m, Stmt *s) {
         t->stride[d] = i ? name_it(m, t, "stride", d, stride, named, &n) : stride;
         stride = sim_simplify(m->ir, NULL, ir_mul(m->ir, t->stride[d], st_padded(m->ir, t, d)));
     }
+    if (t->memo) t->memo = flatten_memo(m, t->memo);
     pm_put(&f->memory, t->func, scoped);
     Stmt *body = st_map(m, s->u.alloc.body);
     pm_put(&f->memory, t->func, outer);

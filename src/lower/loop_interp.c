@@ -173,6 +173,11 @@ static void exec_if(Run *r, const Stmt *s, const Lanes *L) {
 void run_enter_alloc(Run *r, const Storage *t, Lane *l) {
     int by_func = run_number(r, t->func), by_storage = run_number(r, t);
     Memory *m = run_allocate(r, l, t);
+    if (t->memo) { /* there is no earlier run */
+        int found = run_number(r, t->memo->found);
+        l->var[found].i = 0;
+        l->state[found] = DEFINED;
+    }
     m->outer = l->memory[by_func];
     l->memory[by_func] = l->memory[by_storage] = m;
 }

@@ -29,7 +29,11 @@ static void name_stmt(Run *r, const Stmt *s) {
     case ST_FOR: give_number(r, s->u.loop.var, &r->n_vars); name_stmt(r, s->u.loop.body); break;
     case ST_LET: give_number(r, s->u.let.var, &r->n_vars); name_stmt(r, s->u.let.body); break;
     case ST_IF: name_stmt(r, s->u.cond.yes); name_stmt(r, s->u.cond.no); break;
-    case ST_ALLOC: name_memory(r, s->u.alloc.storage); name_stmt(r, s->u.alloc.body); break;
+    case ST_ALLOC:
+        name_memory(r, s->u.alloc.storage);
+        if (s->u.alloc.storage->memo) give_number(r, s->u.alloc.storage->memo->found, &r->n_vars);
+        name_stmt(r, s->u.alloc.body);
+        break;
     case ST_PRODUCE: name_stmt(r, s->u.produce.body); break;
     case ST_TURN:
         if (s->u.turn.channel->part) give_number(r, s->u.turn.channel->part, &r->n_vars);

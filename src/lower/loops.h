@@ -26,6 +26,21 @@ typedef struct Channel {
     const PlanLine *line;
 } Channel;
 
+/* Memory of a memoized Func, whose values may be there from an earlier call.  They are made of numbers (`word`) and of
+ * regions of inputs alone. */
+typedef struct {
+    Func *func;
+    const struct Storage *storage;  /* flat */
+    const Node *min[MAX_RANK], *extent[MAX_RANK], *at; /* flat: `at`, the index of the element at the mins */
+} MemoInput;
+typedef struct Memo {
+    const Sym *found, *entry;  /* bound by the allocation: are they there? and who holds them */
+    const Node *evict;         /* the key to drop them by, or NULL */
+    int n_words, n_in;
+    const Node **word;
+    MemoInput *in;
+} Memo;
+
 /* Memory of one Func in this program: an input, an output, or an internal allocation. */
 typedef enum { STORE_HEAP, STORE_STACK, STORE_REGISTER } MemoryKind;
 enum { MOST_STACK_BYTES = 128 << 10 }; /* of one Func on a thread's stack */
@@ -46,6 +61,7 @@ typedef struct Storage {
     int64_t const_elems;          /* elements when the size is a constant, else 0 */
     Channel *channel;             /* of an asynchronous Func: threads share this memory; else NULL */
     bool atomic;                  /* threads share it by atomic stores */
+    Memo *memo;                   /* of a memoized Func, else NULL */
     const PlanLine *line, *memory_line; /* why it is where it is, and store_in */
     const char *note;             /* internal: place, size and what was decided about it, for readers */
 } Storage;
@@ -71,7 +87,9 @@ struct Stmt {
          * values these stand for what the place holds, and no other thread stores there in between. */
         struct { Func *func; Storage *storage; int rank, n; const Node *coord[MAX_RANK]; const Node *value[MAX_TUPLE]; const Sym *old[MAX_TUPLE]; } store;
         struct { Storage *storage; Stmt *body; } alloc;
-        struct { Func *func; int stage; bool is_consume; Stmt *body; } produce; /* a marker for readers of the text */
+        /* A marker for readers of the text.  keep: the entry of a memoized Func, whose values are all there at the end;
+         * NULL: none. */
+        struct { Func *func; int stage; bool is_consume; const Sym *keep; Stmt *body; } produce;
         /* Unless cond holds the call ends with error `code`, whose format takes the texts that are not NULL
          * (%s), then the values of `arg` (%lld). */
         struct { const Node *cond; ErrCode code; const char *text[2]; int n; const Node *arg[4]; } check;

@@ -119,6 +119,8 @@ typedef struct {
     PtrMap external; /* Func -> Storage */
     PtrMap values;   /* Func -> Interval of its values, without ends where they are unknown */
     PtrMap inlined;  /* ACCESS node -> its expansion */
+    PtrMap needed;   /* FuncNest -> low_needed */
+    int memos;       /* memoized Funcs */
     bool unslid;     /* bounds inference takes boxes as they would be without sliding windows */
     bool loose;      /* bounds inference ignores what clips the last tile: longer boxes of constant length */
     PtrMap varying;  /* Sym that differs between the lanes of a vector loop around it */
@@ -222,6 +224,12 @@ Stmt *low_relative(Build *b, const Func *f, const Node *const *base, const Node 
 
 /* alloc_bounds.c: the memory of a Func that is placed. */
 void low_allocate(Build *b, FuncNest *fn);
+
+/* memo.c: memoized Funcs: their memory; what finds their values, once all stages stand; and is fn, at root, not made for
+ * values alone that were found? */
+Memo *low_new_memo(Build *b, const FuncNest *fn);
+void low_memoize(Build *b, FuncNest *fn);
+const Node *low_needed(Build *b, const FuncNest *fn);
 
 /* runs.c: which stages have no point to compute in a call? */
 void low_runs(Build *b, StageNest *st);

@@ -185,6 +185,7 @@ static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
     case ST_PRODUCE:
         sb_puts(out, s->u.produce.is_consume ? "consume " : "produce ");
         print_stage(out, s->u.produce.func, s->u.produce.stage);
+        if (s->u.produce.keep) sb_puts(out, ", kept");
         body = s->u.produce.body;
         deeper = 1;
         break;

@@ -163,8 +163,26 @@ static Stmt *map_store(StmtMap *m, Stmt *s) {
 
 /* The box of an allocation is made of expressions too.  A changed one is a copy: until flatten, accesses
  * name the Func and find the allocation that encloses them, so two copies of a loop may own one each. */
+static Memo *map_memo(StmtMap *m, Memo *memo) {
+    Memo now = *memo;
+    now.evict = map_expr(m, memo->evict);
+    now.word = arena_copy(m->arena, memo->word, sizeof *now.word * (size_t)(now.n_words + 1));
+    now.in = arena_copy(m->arena, memo->in, sizeof *now.in * (size_t)(now.n_in + 1));
+    bool same = now.evict == memo->evict;
+    for (int i = 0; i < now.n_words; i++) now.word[i] = map_expr(m, memo->word[i]);
+    for (int i = 0; i < now.n_words; i++) same &= now.word[i] == memo->word[i];
+    for (int i = 0; i < now.n_in; i++)
+        for (int d = 0; d < now.in[i].func->rank; d++) {
+            now.in[i].min[d] = map_expr(m, memo->in[i].min[d]);
+            now.in[i].extent[d] = map_expr(m, memo->in[i].extent[d]);
+            same &= now.in[i].min[d] == memo->in[i].min[d] && now.in[i].extent[d] == memo->in[i].extent[d];
+        }
+    return same ? memo : arena_copy(m->arena, &now, sizeof now);
+}
+
 static Storage *map_storage(StmtMap *m, Storage *storage) {
     Storage now = *storage;
+    if (storage->memo) now.memo = map_memo(m, storage->memo);
     for (int d = 0; d < storage->rank; d++) {
         now.min[d] = map_expr(m, storage->min[d]);
         now.extent[d] = map_expr(m, storage->extent[d]);

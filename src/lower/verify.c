@@ -91,6 +91,12 @@ static void check_alloc(Verify *v, const Stmt *s) {
         check_index(v, t->min[d]);
         check_index(v, t->extent[d]);
     }
+    const Memo *m = t->memo;
+    for (int i = 0; m && i < m->n_words; i++) check_index(v, m->word[i]);
+    for (int i = 0; m && i < m->n_in; i++)
+        for (int d = 0; d < m->in[i].func->rank; d++) check_index(v, m->in[i].min[d]), check_index(v, m->in[i].extent[d]);
+    if (m && m->evict) check_index(v, m->evict);
+    if (m) add(&v->bound, m->found, 1), add(&v->bound, m->entry, 1);
     void *outer = pm_get(&v->rank, t->func);
     add(&v->stored, t->func, 1);
     add(&v->memory, t, 1);
@@ -99,6 +105,7 @@ static void check_alloc(Verify *v, const Stmt *s) {
     pm_put(&v->rank, t->func, outer);
     add(&v->stored, t->func, -1);
     add(&v->memory, t, -1);
+    if (m) add(&v->bound, m->found, -1), add(&v->bound, m->entry, -1);
 }
 
 /* Before the pass that splits tasks off, turns stand in line. */
@@ -153,7 +160,10 @@ static void check_stmt(Verify *v, const Stmt *s) {
         break;
     case ST_STORE: check_store(v, s); break;
     case ST_ALLOC: check_alloc(v, s); break;
-    case ST_PRODUCE: check_stmt(v, s->u.produce.body); break;
+    case ST_PRODUCE:
+        if (s->u.produce.keep && !pm_get(&v->bound, s->u.produce.keep)) broken(v, "values kept outside of their memory:", s->u.produce.func->name);
+        check_stmt(v, s->u.produce.body);
+        break;
     case ST_CHECK:
         check_expr(v, s->u.check.cond);
         for (int i = 0; i < s->u.check.n; i++) check_index(v, s->u.check.arg[i]);

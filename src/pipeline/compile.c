@@ -229,7 +229,9 @@ mlc_module *pl_compile(Compile *c) {
         m->options.cc = c->options.cc ? arena_str(&m->arena, c->options.cc) : NULL;
         m->options.cflags = arena_str(&m->arena, c->options.cflags);
         memcpy(m->key, c->key, sizeof m->key);
-        m->hook_user = (HookUser){ state_runtime(c->ctx, &c->fault), c->options.threads };
+        m->hook_user = (HookUser){ .rt = state_runtime(c->ctx, &c->fault), .threads = c->options.threads };
+        m->hook_user.memo = rt_memo(m->hook_user.rt);
+        if (!m->hook_user.memo) fault_raise(&c->fault, ERR_OUT_OF_MEMORY, NULL, (size_t)0);
         rt_hooks(&m->hooks, &m->hook_user);
         take_externs(c, m);
         if (c->options.interpret) compile_snapshot(c, m);

@@ -65,6 +65,12 @@ static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, cons
                      .symbol = symbol };
     c->in_line = true; /* neither plain C nor OpenMP promises that two tasks run at once */
     pl_resolve(c);
+    for (int i = 0; i < c->schedule->order.n; i++) {
+        const FuncSched *fs = pm_get(&c->schedule->sched, c->schedule->order.at[i]);
+        if (!fs || !fs->memo) continue;
+        Place place = sch_place(&c->arena, fs->memo);
+        fault_raise(&c->fault, ERR_MEMO_EMIT, &place, fs->func->name);
+    }
     for (int i = 0; i < c->schedule->order.n; i++)
         if (alg_is_whole(c->schedule->order.at[i])) fault_raise(&c->fault, ERR_STAGE_EMIT, NULL, c->schedule->order.at[i]->name);
     Program *p = pl_lower(c, false);

@@ -23,6 +23,13 @@ static void note_param(void *user, const Node *e) {
     VEC_PUSH(p->arena, &p->found, e->u.sym);
 }
 
+static void note_conditions(Params *p, const StageSched *st) {
+    for (int i = 0; i < st->special.n; i++) {
+        ir_visit(p->arena, st->special.at[i].cond, note_param, p);
+        note_conditions(p, st->special.at[i].sched);
+    }
+}
+
 const Sym *const *meta_params_used(Arena *a, const Schedule *s, int *n) {
     Params p = { .arena = a };
     pm_init(&p.seen, a);
@@ -38,6 +45,11 @@ const Sym *const *meta_params_used(Arena *a, const Schedule *s, int *n) {
             for (int j = 0; d->rdom && j < d->rdom->where_canon.n; j++)
                 ir_visit(a, d->rdom->where_canon.at[j], note_param, &p);
         }
+    }
+    for (int i = 0; i < s->order.n; i++) {
+        const FuncSched *fs = pm_get(&s->sched, s->order.at[i]);
+        for (int k = 0; fs && k < fs->stage.n; k++) note_conditions(&p, &fs->stage.at[k]);
+        if (fs && fs->memo_key) ir_visit(a, fs->memo_key, note_param, &p);
     }
     for (int i = 1; i < p.found.n; i++) { /* in the order of their declaration */
         const Sym *v = p.found.at[i];

@@ -20,6 +20,7 @@ void module_unref(mlc_module *m) {
     if (!m || atomic_fetch_sub(&m->refs, 1) != 1) return;
     closures_free(m->closures);
     for (int v = 0; v < VARIANTS; v++) code_free(atomic_load(&m->code[v]));
+    memo_free(m->hook_user.memo);
     rt_unref(m->hook_user.rt);
     pthread_mutex_destroy(&m->lock);
     mlc_allocator hook = m->hook;
@@ -73,6 +74,24 @@ const char *mlc_module_target(const mlc_module *m) {
 
 const char *mlc_module_source(const mlc_module *m) {
     return m ? m->meta.source[DENSE] : NULL;
+}
+
+/* ---- what memoized Funcs keep ---- */
+
+void mlc_module_memo_limit(mlc_module *m, size_t bytes) {
+    if (m) memo_limit(m->hook_user.memo, bytes);
+}
+
+void mlc_module_memo_clear(mlc_module *m) {
+    if (m) memo_evict(m->hook_user.memo, NULL);
+}
+
+void mlc_module_memo_evict(mlc_module *m, int64_t key) {
+    if (m) memo_evict(m->hook_user.memo, &key);
+}
+
+mlc_memo_stats mlc_module_memo(mlc_module *m) {
+    return m ? memo_stats(m->hook_user.memo) : (mlc_memo_stats){ 0 };
 }
 
 /* ---- what a call must satisfy ---- */

@@ -92,8 +92,25 @@ static void hook_print(void *user, const char *label, int n, const mlc_type *typ
     else fprintf(stderr, "%s\n", line); /* one call, so that lines of several threads stay whole */
 }
 
+static int hook_memo_enter(void *user, const mlc_memo *memo, void **entry, void **data) {
+    return memo_enter(((HookUser *)user)->memo, memo, entry, data);
+}
+
+static void hook_memo_keep(void *user, void *entry) {
+    memo_keep(((HookUser *)user)->memo, entry);
+}
+
+static void hook_memo_leave(void *user, void *entry) {
+    memo_leave(((HookUser *)user)->memo, entry);
+}
+
+Memo *rt_memo(Runtime *rt) {
+    return memo_new(rt->heap);
+}
+
 void rt_hooks(mlc_hooks *hooks, HookUser *user) {
     *hooks = (mlc_hooks){ .user = user, .par_for = hook_par_for, .fork_join = hook_fork_join,
                           .wait = hook_wait, .wake = hook_wake, .alloc = hook_alloc, .release = hook_release,
-                          .print = hook_print };
+                          .print = hook_print, .memo_enter = hook_memo_enter, .memo_keep = hook_memo_keep,
+                          .memo_leave = hook_memo_leave };
 }

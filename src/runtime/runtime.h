@@ -25,12 +25,16 @@ void rt_unref(void *rt); /* the last one joins the threads and frees the memory 
  * process may run on. */
 int rt_default_threads(void);
 
+typedef struct Memo Memo;
+
 /* What a module puts behind mlc_hooks.user. */
 typedef struct {
     Runtime *rt;
     int threads; /* at most this many work on one of its loops */
+    Memo *memo;  /* of this module alone */
 } HookUser;
 void rt_hooks(mlc_hooks *hooks, HookUser *user);
+Memo *rt_memo(Runtime *rt); /* a new cache in its memory; NULL: no memory */
 
 /* ---- threads (pool.c) ---- */
 typedef struct Pool Pool;
@@ -61,6 +65,16 @@ Heap *heap_new(const mlc_allocator *hook);
 void heap_free(Heap *h);
 void *heap_alloc(Heap *h, size_t bytes);
 void heap_release(Heap *h, void *p);
+
+/* ---- values kept from call to call (memo.c); the functions are those of mlc_hooks and mlc/run.h ---- */
+Memo *memo_new(Heap *heap); /* NULL: no memory */
+void memo_free(Memo *m); /* no call is running */
+int memo_enter(Memo *m, const mlc_memo *k, void **entry, void **data);
+void memo_keep(Memo *m, void *entry);
+void memo_leave(Memo *m, void *entry);
+void memo_limit(Memo *m, size_t bytes);
+void memo_evict(Memo *m, const int64_t *key); /* NULL: all */
+mlc_memo_stats memo_stats(Memo *m);
 
 /* ---- the floating-point mode: nearest, no flushing, exceptions masked ---- */
 unsigned fp_enter(void);     /* sets it; returns what was there */

@@ -132,6 +132,10 @@ mlc_directive mlc_atomic_of(struct mlc_atomic_args a) {
     return (mlc_directive){ .kind = MLC_ATOMIC, .reassociate = a.reassociate, .loc = a.loc };
 }
 
+mlc_directive mlc_memoize_of(mlc_expr key, mlc_loc loc) {
+    return (mlc_directive){ .kind = MLC_MEMOIZE, .cond = key, .loc = loc };
+}
+
 mlc_stage mlc_this_stage(mlc_stage s) {
     return s;
 }
@@ -188,7 +192,8 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     sb_printf(out, "%s(", known ? sch_directives[d->kind].name : "?");
     for (; *shape && !strchr(SHAPE_OPTIONS, *shape); shape++) {
         optional |= *shape == '?';
-        if (*shape == '?' || (optional && d->k[k] == 0)) continue;
+        bool given = *shape == 'e' ? d->cond.node != NULL : d->k[k] != 0;
+        if (*shape == '?' || (optional && !given)) continue;
         if (*shape == '*') {
             for (; v < d->n && v < (int)(sizeof d->v / sizeof *d->v); v++) sb_puts(out, ", "), print_loop(out, d->v[v]);
             continue;

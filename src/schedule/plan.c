@@ -63,7 +63,7 @@ static void check_funcs(mlc_plan *plan, const PlanLine *l, bool made, const Plac
 /* A directive as the plan keeps it: what it points to is the plan's own, conditions are nodes of the context. */
 static mlc_directive own(mlc_plan *plan, mlc_directive d) {
     if (d.text) d.text = arena_str(plan->arena, d.text);
-    if (d.kind == MLC_SPECIALIZE) {
+    if (d.kind == MLC_SPECIALIZE || d.cond.type != MLC_VOID) {
         bool literal;
         d.cond = alg_expr(plan->ctx, alg_node(plan->ctx, d.cond, &literal));
     }

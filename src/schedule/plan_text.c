@@ -194,7 +194,7 @@ static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) 
         } else if (*s == 'g') {
             funcs(t, d);
         } else {
-            if (optional && !more(t)) break;
+            if (optional && (count ? !more(t) : lex_is(t->L, ")"))) break;
             if (count++) lex_expect(t->L, ",");
             argument(t, d, last = *s, &k);
         }

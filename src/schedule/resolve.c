@@ -105,6 +105,7 @@ static void apply_line(Resolve *r, const PlanLine *line) {
         break;
     case MLC_RING_BUFFER: apply_ring(r, fs, line); break;
     case MLC_ASYNC: apply_async(r, fs, line); break;
+    case MLC_MEMOIZE: sch_memoize(r, fs, line); break;
     case MLC_BOUND: case MLC_BOUND_EXTENT: case MLC_ALIGN_BOUNDS: case MLC_ALIGN_EXTENT:
         sch_bound_directive(r, fs, line);
         break;
@@ -248,6 +249,7 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
         check_level(&r, &fs->store);
         check_level(&r, &fs->hoist);
         check_inputs(&r, fs);
+        sch_check_memo(&r, fs);
         sch_check_bounds(&r, fs);
         for (int k = 0; k < fs->stage.n; k++) sch_check_prefetches(&r, &fs->stage.at[k]);
         warn_updates(&r, fs);

@@ -40,6 +40,10 @@ void sch_first_loops(Resolve *r, StageSched *st);
 bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line);
 void sch_check_prefetches(Resolve *r, const StageSched *st);
 
+/* memoize.c: memoize, and may the Func be, now that its place is known? */
+void sch_memoize(Resolve *r, FuncSched *fs, const PlanLine *line);
+void sch_check_memo(Resolve *r, const FuncSched *fs);
+
 /* specialize.c: a directive about one stage alone applied to it; false: it is about something else. */
 bool sch_stage_directive(Resolve *r, StageSched *st, const PlanLine *line);
 /* Has the stage, or one of its specializations, this loop? */

@@ -154,6 +154,8 @@ typedef struct {
     int64_t ring;         /* computations that the memory holds in turn, 0: no ring_buffer */
     const PlanLine *ring_line;
     const PlanLine *async; /* computed in a task of its own, NULL: in line */
+    const PlanLine *memo;  /* kept from call to call, NULL: not */
+    const Node *memo_key;  /* to drop it by, NULL: none */
     struct {              /* what is computed of a dimension: `bound` is all of it, after `align` */
         const Node *min, *extent; /* extent NULL: no bound; min NULL: from where it is needed */
         const PlanLine *line;

@@ -99,6 +99,26 @@ START_TEST(strides_choose_the_variant) {
 }
 END_TEST
 
+/* A param that no definition mentions, only the condition of a specialization. */
+START_TEST(params_of_conditions) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_program *p = mlc_program_parse(ctx, "mlc 1\nparam n: i32;\nf(x) = x;\noutput f;\n"
+                                            "plan p { f: specialize(n > 3) { vectorize(x, 4) }, specialize_fail(\"n is small\"); }", "t");
+    mlc_func f = mlc_program_output(p, 0);
+    mlc_error_info e;
+    mlc_module *m = mlc_compile(mlc_program_plan(p, 0), 1, &f, NULL, &e);
+    ck_assert_msg(m != NULL, "%s", e.message);
+    ck_assert_int_eq(mlc_module_params(m), 1);
+    int32_t out[W];
+    mlc_buffer *b[] = { mlc_wrap(out, W) };
+    ck_assert_int_eq(mlc_run(m, 1, b, 1, (mlc_scalar[]){ { .i = 4 } }, &e), 0);
+    ck_assert_int_eq(out[W - 1], W - 1);
+    ck_assert_int_ne(mlc_run(m, 1, b, 1, (mlc_scalar[]){ { .i = 3 } }, &e), 0);
+    mlc_module_free(m);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 typedef struct {
     mlc_module *m;
     int good;
@@ -522,6 +542,7 @@ Suite *module_suite(void) {
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_module_outlives_its_context);
     tcase_add_test(t, strides_choose_the_variant);
+    tcase_add_test(t, params_of_conditions);
     tcase_add_test(t, threads_share_a_module);
     tcase_add_test(t, realize_uses_what_is_bound_and_set);
     tcase_add_test(t, threads_compile_one_context);

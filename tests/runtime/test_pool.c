@@ -18,7 +18,7 @@ typedef struct {
 } Fixture;
 
 static void open_fixture(Fixture *f, int threads) {
-    f->user = (HookUser){ rt_new(&mlc_allocator_libc, NULL, NULL), threads };
+    f->user = (HookUser){ .rt = rt_new(&mlc_allocator_libc, NULL, NULL), .threads = threads };
     ck_assert_ptr_nonnull(f->user.rt);
     rt_hooks(&f->hooks, &f->user);
 }
@@ -189,7 +189,7 @@ static void take_line(void *user, const char *line) {
 }
 
 START_TEST(print_writes_one_line) {
-    HookUser u = { rt_new(&mlc_allocator_libc, take_line, NULL), 1 };
+    HookUser u = { .rt = rt_new(&mlc_allocator_libc, take_line, NULL), .threads = 1 };
     mlc_hooks h;
     rt_hooks(&h, &u);
     mlc_type t[] = { MLC_F32, MLC_U64, MLC_BOOL, MLC_I8 };
