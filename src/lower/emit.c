@@ -217,8 +217,9 @@ static const Node *some_work(Build *b) {
         const Storage *t = pm_get(&b->external, f);
         const Node *all = ir_bool(b->ir, true);
         for (int d = 0; d < t->rank; d++) {
-            const Node *extent = ir_is_const(t->extent[d]) ? t->extent[d] : ir_var(b->ir, f->extent[d]);
-            all = ir_make2(b->ir, OP_LAND, all, ir_make2(b->ir, OP_LT, ir_idx(b->ir, 0), extent));
+            int64_t fixed;
+            if (ir_is_int(t->extent[d], &fixed) && fixed > 0) continue;
+            all = ir_make2(b->ir, OP_LAND, all, ir_make2(b->ir, OP_LT, ir_idx(b->ir, 0), ir_var(b->ir, f->extent[d])));
         }
         any = ir_make2(b->ir, OP_LOR, any, all);
     }

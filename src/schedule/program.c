@@ -119,8 +119,10 @@ static void add_func(Scheduled *s, Func *f) {
     if (f && !f->poison && (f->is_input || f->def.n)) VEC_PUSH(s->arena, &s->also->funcs, f);
 }
 
-static void add_size(void *user, const Node *e) {
+/* Sizes; and values, which resolution refuses, but such a plan prints too. */
+static void add_node(void *user, const Node *e) {
     if (e->op == OP_VAR) add_func(user, e->u.sym->func);
+    if (e->op == OP_ACCESS) add_func(user, e->u.func);
 }
 
 static void add_directive(Scheduled *s, const mlc_directive *d) {
@@ -130,7 +132,7 @@ static void add_directive(Scheduled *s, const mlc_directive *d) {
         const Sym *v = d->v[k].sym;
         if (v && v->kind == SYM_RVAR) VEC_PUSH(s->arena, &s->also->rdoms, v->rdom);
     }
-    if (d->cond.node) ir_visit(s->arena, d->cond.node, add_size, s);
+    if (d->cond.node) ir_visit(s->arena, d->cond.node, add_node, s);
     for (int i = 0; i < d->n_body; i++) add_directive(s, &d->body[i]);
 }
 
