@@ -96,9 +96,13 @@ static void parts_nest(Plan *p, int at, int stage, const Nest *of, int kept, con
 }
 
 /* A fold by its sign. */
-static bool folds(const Plan *p, const Nest *n) {
+bool is_fold(const Plan *p, const Nest *n, bool *exact) {
+    const GenFunc *f = func_of(p, n->func);
     const char *line = p->line_of[n->func][n->stage], *sign = line ? strpbrk(line, "=") : NULL;
-    return sign && (strchr("+-*", sign[-1]) || !strncmp(sign - 3, "min", 3) || !strncmp(sign - 3, "max", 3));
+    bool least = sign && (!strncmp(sign - 3, "min", 3) || !strncmp(sign - 3, "max", 3)), floats = false;
+    for (int i = 0; i < f->elems; i++) floats |= gen_is_float(f->type[i]);
+    *exact = least || !floats;
+    return least || (sign && strchr("+-*", sign[-1]));
 }
 
 /* An RVar is split, so that a loop is left to reduce. */
@@ -118,7 +122,8 @@ int factor(Plan *p, Nest *n) {
     const GenFunc *f = func_of(p, n->func);
     int rvars = 0;
     for (int i = 0; i < n->n; i++) rvars += n->loop[i].rvar;
-    if (!rvars || p->n_wraps == MOST_WRAPS || !one_in(p, 3) || (!folds(p, n) && !p->careless)) return 0;
+    bool exact, folds = is_fold(p, n, &exact);
+    if (!rvars || p->n_wraps == MOST_WRAPS || !one_in(p, 3) || (!folds && !p->careless)) return 0;
     if (rvars == 1 || one_in(p, 2)) split_one(p, n, rvars++);
     int kept = gen_below(p->g, rvars);
     Wrap *w = &p->wrap[p->n_wraps];

@@ -221,12 +221,19 @@ static void mark_by_factor(Plan *p, Nest *n, Mark kind, int i) {
     insert_loop(n, i, in);
 }
 
+/* May iterations of loop i that meet run at once?  Lanes have nothing but serial RVars inside, and no other schedules. */
+static bool may_meet(const Nest *n, Mark kind, int i) {
+    bool lanes = !n->special && n->n + 2 < MAX_LOOPS;
+    for (int k = 0; k < i; k++) lanes &= n->loop[k].rvar && !n->loop[k].parallel;
+    return n->atomic && (kind == VECTORIZE ? lanes : n->exact);
+}
+
 /* May the loop have this mark? */
 static bool may_be(Plan *p, const Nest *n, Mark kind, int i) {
     const Loop *l = &n->loop[i];
     for (int k = 0; kind == VECTORIZE && k < n->n; k++)
         if (n->loop[k].vector) return false;
-    if (l->rvar && (kind == VECTORIZE || kind == PARALLEL)) return false;
+    if (l->rvar && (kind == VECTORIZE || kind == PARALLEL) && !may_meet(n, kind, i)) return false;
     if (kind == PARALLEL && l->overlaps && !one_in(p, 50)) return false;
     return true;
 }
@@ -257,6 +264,14 @@ static void mark(Plan *p, Nest *n) {
     mark_as(p, l, kind);
 }
 
+static void atomic(Plan *p, Nest *n) {
+    bool folds = n->stage && is_fold(p, n, &n->exact);
+    if (p->careless ? !n->stage && !one_in(p, 4) : !folds || n->atomic) return;
+    put(p, "atomic", "%s", folds && n->exact && !one_in(p, 4) ? "" : ".reassociate");
+    n->atomic = true;
+    mark(p, n);
+}
+
 static void fuse_and_mark(Plan *p, Nest *n) {
     fuse(p, n);
     for (int i = 0; i < n->n; i++)
@@ -270,7 +285,7 @@ static void fuse_and_mark(Plan *p, Nest *n) {
 static const struct {
     int weight;
     void (*draw)(Plan *p, Nest *n);
-} moves[] = { { 4, split }, { 1, tile }, { 1, fuse_and_mark }, { 1, reorder }, { 3, mark } };
+} moves[] = { { 4, split }, { 1, tile }, { 1, fuse_and_mark }, { 1, reorder }, { 3, mark }, { 1, atomic } };
 enum { N_MOVES = sizeof moves / sizeof *moves };
 
 static void move(Plan *p, Nest *n) {
@@ -320,10 +335,13 @@ static int shared_loops(const Nest *a, const Nest *b) {
 /* The stage so far with other loops, which later lines do not know. */
 static void specialize_one(Plan *p, Nest *so_far, int deep) {
     char cond[96];
+    for (int i = 0; i < so_far->n && !p->careless; i++)
+        if (so_far->loop[i].rvar && so_far->loop[i].vector) return; /* lanes are another algorithm */
     if (!condition(p, so_far, cond, sizeof cond)) return;
     Nest n = *so_far;
     bool in_braces = p->in_braces;
     int lines = p->lines;
+    n.atomic &= p->careless;
     if (in_braces) gen_put(p->g, "%s", lines ? ", " : "");
     else gen_put(p->g, "    %s: ", p->stage);
     gen_put(p->g, "specialize(%s) { ", cond);

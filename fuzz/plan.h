@@ -32,6 +32,7 @@ typedef struct {
     Loop loop[MAX_LOOPS]; /* innermost first */
     int n;
     int func, stage;
+    bool atomic, exact;   /* an atomic update; nobody can tell the order of what it joins */
     bool special, failed; /* has specializations; the last of which refuses all other calls */
     unsigned conditions;  /* kinds of conditions that these have already, or those around it */
     int shared;           /* so many of the outermost loops are those of all its specializations */
@@ -100,6 +101,7 @@ void memory(Plan *p, int k);
 bool reads(const Plan *p, int c, int s, int k); /* stage s of Func c reads Func k, wrappers and parts considered */
 void put_wrapper(Plan *p, int k);
 void put_in(Plan *p, int k);
+bool is_fold(const Plan *p, const Nest *n, bool *exact); /* exact: in every order */
 int factor(Plan *p, Nest *n); /* the number of the parts, 0: none were made */
 
 #endif
