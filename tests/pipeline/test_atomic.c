@@ -25,8 +25,8 @@ static const struct {
 };
 
 static const char *const plans[] = {
-    "", "f.u0: atomic(.reassociate), parallel(k, 16)", "argmax$1: compute_root(); argmax$1.u0: atomic(), parallel(k, 16)",
-    "f.u0: atomic(), reorder(x, k), vectorize(x, 4), parallel(k, 16)", "f.u0: atomic(.reassociate), split(k, ko, ki, 1024), vectorize(ki, 8), parallel(ko)",
+    "", "f.u0: atomic(.reassociate), parallel(k, 1024)", "argmax$1: compute_root(); argmax$1.u0: atomic(), parallel(k, 1024)",
+    "f.u0: atomic(), reorder(x, k), vectorize(x, 4), parallel(k, 1024)", "f.u0: atomic(.reassociate), split(k, ko, ki, 1024), vectorize(ki, 8), parallel(ko)",
 };
 
 /* f under plan p; which of them suit a row is the caller's to say. */
@@ -51,8 +51,10 @@ START_TEST(threads_join) {
     bool locked = strstr(rows[_i].update, "argmax") != NULL, pure = strstr(rows[_i].update, "f(x) +=") != NULL;
     size_t size = BINS * mlc_type_size(rows[_i].type);
     run(_i, 0, in, one);
-    run(_i, locked ? 2 : pure ? 3 : 1, in, many);
-    ck_assert_msg(!memcmp(one, many, size), "%s", rows[_i].name);
+    for (int again = 0; again < 4; again++) { /* what threads lose they do not lose each time */
+        run(_i, locked ? 2 : pure ? 3 : 1, in, many);
+        ck_assert_msg(!memcmp(one, many, size), "%s", rows[_i].name);
+    }
     if (!locked) {
         run(_i, 4, in, lanes);
         ck_assert_msg(!memcmp(one, lanes, size), "lanes of %s", rows[_i].name);
