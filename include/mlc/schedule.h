@@ -52,6 +52,7 @@ typedef enum {
     MLC_HOIST_STORAGE, MLC_HOIST_STORAGE_ROOT,
     MLC_ATOMIC,
     MLC_MEMOIZE,
+    MLC_LEVEL, MLC_CHANGE_TYPE,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -71,6 +72,8 @@ typedef enum {
     MLC_FETCH_COUNT
 } mlc_fetch;
 
+enum { MLC_AT_LEVEL = -2 };
+
 /* One directive.  Fields that its kind does not use are zero. */
 typedef struct mlc_directive mlc_directive;
 struct mlc_directive {
@@ -86,11 +89,13 @@ struct mlc_directive {
     bool reassociate;    /* float + and * may be grouped and ordered otherwise */
     mlc_fetch bounds;    /* prefetch */
     mlc_func at;         /* compute_at, store_at, hoist_storage: the consumer; prefetch: what is read */
-    int at_stage;        /* -1: any of its stages that has the loop */
+    int at_stage;        /* -1: any of its stages that has the loop; MLC_AT_LEVEL: v[0] is a level, `at` is empty */
     int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs */
     mlc_func func[8];    /* ... and which */
     mlc_func made;       /* in, clone_in, rfactor: the Func that this line makes */
     mlc_expr cond;       /* specialize; memoize: the key, or none (its node is NULL) */
+    mlc_type type;       /* change_type */
+    bool lossy;          /* change_type: values may change */
     const char *text;    /* specialize_fail: the message */
     int n_body;          /* specialize: the directives of the copy; a plan keeps its own copies of these */
     const mlc_directive *body;
@@ -121,12 +126,19 @@ typedef struct mlc_plan mlc_plan;
 #define mlc_compute_root() mlc_place_of(MLC_COMPUTE_ROOT, MLC_HERE)
 #define mlc_compute_inline() mlc_place_of(MLC_COMPUTE_INLINE, MLC_HERE)
 #define mlc_store_root() mlc_place_of(MLC_STORE_ROOT, MLC_HERE)
-/* compute_at(f, v), store_at(f, v): f is a Func (any of its stages that has the loop) or a stage. */
-#define mlc_compute_at(f, v_) mlc_at_of(MLC_COMPUTE_AT, MLC_CONSUMER(f), v_, MLC_HERE)
-#define mlc_store_at(f, v_) mlc_at_of(MLC_STORE_AT, MLC_CONSUMER(f), v_, MLC_HERE)
+/* compute_at(f, v), store_at(f, v): f is a Func (any of its stages that has the loop) or a stage.  compute_at(level),
+ * store_at(level), hoist_storage(level): where another line of the plan, before or behind, says that the level is. */
+#define mlc_compute_at(...) MLC_CAT(MLC_PLACE_, MLC_NARG(__VA_ARGS__))(MLC_COMPUTE_AT, __VA_ARGS__)
+#define mlc_store_at(...) MLC_CAT(MLC_PLACE_, MLC_NARG(__VA_ARGS__))(MLC_STORE_AT, __VA_ARGS__)
+#define MLC_PLACE_1(kind_, level_) mlc_at_level(kind_, level_, MLC_HERE)
+#define MLC_PLACE_2(kind_, f, v_) mlc_at_of(kind_, MLC_CONSUMER(f), v_, MLC_HERE)
+/* level(strip, v): the level strip is the loop v of this stage; level(strip): it is outside of all loops.  A level is
+ * a Var that names a place instead of a loop, so code may place Funcs where only its caller knows.  A plan says it
+ * once, anywhere. */
+#define mlc_level(...) mlc_level_of((struct mlc_level_args){ .loc = MLC_HERE, __VA_ARGS__ })
 /* hoist_storage(f, v), hoist_storage_root(): the memory is taken once for all iterations inside of this loop, or of the call,
  * and each uses it anew: values live as long as they did.  The loop is around the one where the Func is stored. */
-#define mlc_hoist_storage(f, v_) mlc_at_of(MLC_HOIST_STORAGE, MLC_CONSUMER(f), v_, MLC_HERE)
+#define mlc_hoist_storage(...) MLC_CAT(MLC_PLACE_, MLC_NARG(__VA_ARGS__))(MLC_HOIST_STORAGE, __VA_ARGS__)
 #define mlc_hoist_storage_root() mlc_place_of(MLC_HOIST_STORAGE_ROOT, MLC_HERE)
 
 /* Of the memory of a Func that is computed at root or in a loop, and is no output; v is a dimension, a Var of its
@@ -186,6 +198,12 @@ typedef struct mlc_plan mlc_plan;
 #define mlc_specialize(...) MLC_SPECIALIZED(__VA_ARGS__, (mlc_directive){ .kind = MLC_SPECIALIZE })
 /* specialize_fail(message): a call that takes none of the specializations before this is an error. */
 #define mlc_specialize_fail(message_) mlc_specialize_fail_of(message_, MLC_HERE)
+
+/* change_type(MLC_I16): the Func is computed and stored in this type: its values are converted to it, updates by an
+ * operator (+= ...) run in it, and readers convert back; mlc_explain prints, at level algorithm, what is computed.
+ * Refused where values may change (a value does not fit, a sum may wrap or round otherwise), which .lossy = true
+ * accepts: then the bits are those of that algorithm. */
+#define mlc_change_type(...) mlc_change_type_of((struct mlc_change_args){ .loc = MLC_HERE, .type = __VA_ARGS__ })
 
 /* rfactor(parts, ri, u [, rj, v ..., up to 4 pairs] [, .reassociate = true]), of an update that folds with an
  * associative operator: parts, a Func without definitions, becomes one with the further dimensions u, v ..., whose
@@ -290,8 +308,20 @@ struct mlc_atomic_args {
     bool reassociate;
 };
 MLC_API mlc_directive mlc_atomic_of(struct mlc_atomic_args a);
+struct mlc_level_args {
+    mlc_loc loc;
+    mlc_var level, loop;
+};
+struct mlc_change_args {
+    mlc_loc loc;
+    mlc_type type;
+    bool lossy;
+};
 MLC_API mlc_directive mlc_prefetch_of(struct mlc_prefetch_args a);
 MLC_API mlc_directive mlc_memoize_of(mlc_expr key, mlc_loc loc);
+MLC_API mlc_directive mlc_level_of(struct mlc_level_args a);
+MLC_API mlc_directive mlc_at_level(mlc_directive_kind kind, mlc_var level, mlc_loc loc);
+MLC_API mlc_directive mlc_change_type_of(struct mlc_change_args a);
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);

@@ -131,5 +131,7 @@ typedef mlc_rdom RDom;
 #define atomic(...) mlc_atomic(__VA_ARGS__)
 #define memoize(...) mlc_memoize(__VA_ARGS__)
 #define memoize_by(...) mlc_memoize_by(__VA_ARGS__)
+#define level(...) mlc_level(__VA_ARGS__)
+#define change_type(...) mlc_change_type(__VA_ARGS__)
 
 #endif

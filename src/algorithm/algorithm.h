@@ -173,7 +173,8 @@ int alg_define_over(Func *f, DefOp op, int rank, const Node *const *lhs, int n, 
 int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal, mlc_loc loc);
 /* The same in another Interner, kept nowhere: the directives that derive an algorithm add it to a private copy
  * of f.  NULL where it was wrong; f, if it has no definitions yet, takes its shape from it. */
-Def *alg_build(Interner *I, Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, mlc_loc loc);
+Def *alg_build(Interner *I, Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, RDom *over,
+               mlc_loc loc);
 /* The neutral element of an update: what its implicit pure definition is (docs/semantics.md section 1). */
 const Node *alg_start_of(Interner *I, DefOp op, mlc_type t);
 /* Does e win over old in the order of min (greatest: max)?  A NaN beats all, -0 < +0; ties keep the old. */

@@ -340,9 +340,10 @@ static Def *build(Definer *d, Interner *I, Func *f, DefOp op, int rank, const No
     return def;
 }
 
-Def *alg_build(Interner *I, Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, mlc_loc loc) {
+Def *alg_build(Interner *I, Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, RDom *over,
+               mlc_loc loc) {
     Definer d;
-    return build(&d, I, f, op, rank, lhs, n, rhs, 0, NULL, loc);
+    return build(&d, I, f, op, rank, lhs, n, rhs, 0, over, loc);
 }
 
 int alg_define(Func *f, DefOp op, int rank, const Node *const *lhs, int n, const Node *const *rhs, uint32_t literal, mlc_loc loc) {

@@ -369,6 +369,26 @@ static void find_box(Build *b, FuncNest *fn) {
     if (alg_is_whole(f)) written_box(b, fn);
 }
 
+/* Does the computation of fn read f, itself or in what is computed inside of its loops? */
+static bool computes_with(Build *b, const FuncNest *fn, const Func *f) {
+    const UseList *uses = pm_get(&b->uses, f);
+    for (int i = 0; uses && i < uses->n; i++)
+        for (const Scope *s = uses->at[i]->leaf; s; s = s->up)
+            if (s->stage && s->stage->fn == fn) return true;
+    return false;
+}
+
+/* Each item encloses those before it.  A task begins where its item stands, so what it does not read goes inside. */
+static void add_item(Build *b, Scope *at, FuncNest *fn) {
+    VEC_PUSH(b->arena, &at->item, fn);
+    for (int i = at->item.n - 1; i > 0 && !fn->sched->async; i--) {
+        FuncNest *task = at->item.at[i - 1];
+        if (!task->sched->async || task->store != at || computes_with(b, task, fn->func)) break;
+        at->item.at[i] = task;
+        at->item.at[i - 1] = fn;
+    }
+}
+
 static void build_stage(Build *b, StageNest *st, const Facts *facts) {
     FuncNest *fn = st->fn;
     low_build_stage(b, st);
@@ -390,9 +410,9 @@ static void inject_at(Build *b, FuncNest *fn, const UseList *uses) {
     for (int i = 0; i < fn->stage.n; i++) build_stage(b, fn->stage.at[i], facts);
     for (int i = 0; i < fn->run.n; i++) note_uses(b, fn->run.at[i]);
     if (!fn->storage) low_allocate(b, fn);
-    VEC_PUSH(b->arena, &fn->compute->item, fn);
-    if (fn->store != fn->compute) VEC_PUSH(b->arena, &fn->store->item, fn);
-    if (fn->hoist != fn->store) VEC_PUSH(b->arena, &fn->hoist->item, fn);
+    add_item(b, fn->compute, fn);
+    if (fn->store != fn->compute) add_item(b, fn->store, fn);
+    if (fn->hoist != fn->store) add_item(b, fn->hoist, fn);
 }
 
 void low_inject(Build *b, FuncSched *fs) {

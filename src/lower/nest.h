@@ -97,7 +97,9 @@ struct FuncNest {
     const Node *ahead;       /* async: by how many turns readers may fall behind, NULL: any number */
     int64_t most[MAX_RANK]; /* a constant that bounds the box's length, or 0 */
     Interval asked[MAX_RANK];    /* of an extern stage: the box that is needed; `box` is what its C function writes, */
-    Interval *read[8];           /* and this what it reads of each input for that */
+    Interval *read[8];           /* and this what it reads of each input for that, */
+    Interval call[MAX_RANK];     /* this what one call of it computes; */
+    Scope *asks;                 /* it is asked here: where it is computed, or in the loops around its calls */
     Interval computed[MAX_RANK]; /* the box with rounded tails */
     const Node *wanted;      /* at root: does any of its readers run?  Elsewhere true */
     VEC(StageNest *) stage;

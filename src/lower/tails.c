@@ -16,26 +16,45 @@ static void note_effect(void *user, const Node *e) {
     if (e->op == OP_UNDEF || e->op == OP_PRINT || e->op == OP_REQUIRE) *(bool *)user = true;
 }
 
-/* The parallel loop among those made of the loop `from` after split s, or NULL. */
-static const Dim *parallel_below(const StageSched *sched, int s, const char *from) {
-    const char *at[64] = { from };
+enum { MOST_PIECES = 64 };
+
+/* The loops made of the loop `from` after split s: how many. */
+static int made_of(const StageSched *sched, int s, const char *from, const char *at[MOST_PIECES]) {
     int count = 1;
+    at[0] = from;
     for (int i = s + 1; i < sched->split.n; i++) {
         const Split *p = &sched->split.at[i];
         for (int j = 0; j < count; j++) {
             bool parts = p->kind == SPLIT_SPLIT && !strcmp(at[j], p->old);
             bool joins = p->kind == SPLIT_FUSE && (!strcmp(at[j], p->outer) || !strcmp(at[j], p->inner));
             bool renames = p->kind == SPLIT_RENAME && !strcmp(at[j], p->old);
-            if (parts && count < 64) at[count++] = p->inner;
+            if (parts && count < MOST_PIECES) at[count++] = p->inner;
             if (parts || renames) at[j] = p->outer;
             if (joins) at[j] = p->old;
             if (parts || joins || renames) break;
         }
     }
-    for (int i = 0; i < sched->dim.n; i++)
+    return count;
+}
+
+/* The innermost of the loops made of `from` from number `first` on, which is counted outwards; parallel ones alone,
+ * or any.  NULL: none. */
+static const Dim *loop_of(const StageSched *sched, int s, const char *from, int first, bool parallel) {
+    const char *at[MOST_PIECES];
+    int count = made_of(sched, s, from, at);
+    for (int i = first; i < sched->dim.n; i++)
         for (int j = 0; j < count; j++)
-            if (sched->dim.at[i].kind == LOOP_PARALLEL && !strcmp(sched->dim.at[i].name, at[j])) return &sched->dim.at[i];
+            if ((!parallel || sched->dim.at[i].kind == LOOP_PARALLEL) && !strcmp(sched->dim.at[i].name, at[j])) return &sched->dim.at[i];
     return NULL;
+}
+
+/* The parallel loop whose iterations run points of a shifted tile and of the one before it at once, or NULL: it is
+ * made of the outer loop, or of the inner one and stands around the outer one. */
+static const Dim *race_of(const StageSched *sched, int i) {
+    const Split *s = &sched->split.at[i];
+    const Dim *outer = loop_of(sched, i, s->outer, 0, true), *tile = loop_of(sched, i, s->outer, 0, false);
+    if (outer || !tile) return outer;
+    return loop_of(sched, i, s->inner, (int)(tile - sched->dim.at) + 1, true);
 }
 
 /* Iterations of the outer loop share the overlap that a shifted tail computes twice.  What blends stores what it
@@ -44,7 +63,7 @@ static void check_race(Build *b, const StageSched *sched, int i, const Dim *race
     const Split *s = &sched->split.at[i];
     const TailTraits *t = &sch_tail_traits[s->tail];
     Place place = sch_place(b->arena, s->line);
-    if (t->blends && !race) race = parallel_below(sched, i, s->inner);
+    if (t->blends && !race) race = loop_of(sched, i, s->inner, 0, true);
     if (race && t->blends) fault_raise(b->fault, ERR_TAIL_BLEND_RACE, &place, s->old, race->name);
     if (race && t->again) fault_raise(b->fault, ERR_TAIL_RACE, &place, s->old, race->name);
 }
@@ -66,7 +85,7 @@ mlc_tail low_choose_tail(Build *b, StageNest *st, int i, const Node *extent, con
     const Split *s = &sched->split.at[i];
     const TailTraits *t = &sch_tail_traits[s->tail];
     if (is_multiple(b, st, f, extent, s->factor)) return MLC_TAIL_COUNT;
-    const Dim *race = parallel_below(sched, i, s->outer);
+    const Dim *race = race_of(sched, i);
     check_race(b, sched, i, race);
     if (t->again) check_short(b, st, s, extent, f);
     bool effect = false;

@@ -8,7 +8,11 @@
  * A query is an expression of the box asked for, so boxes go on from consumers to producers as ever.  Where a
  * producer is computed outside of the loops around f, sim_bounds makes of the queries of all those boxes
  * the query of the box around them: a larger box needs no less.  That is a promise of the C function, so
- * before each call a check compares what it reads with what is there. */
+ * before each call a check compares what it reads with what is there.
+ *
+ * Where the plan has loops for it, each iteration asks and calls for a slice of the box (whole_loops.c):
+ *
+ *     for yo  let f._1.from = ..   let f.g.x.first = query .. of the slice ..   call blur f[slice] of g[..] */
 #include "lower/nest.h"
 
 #include "ir/whole.h"
@@ -30,7 +34,7 @@ static const Node *question(Build *b, const FuncNest *fn, const Whole *w, int wh
 static const Node *ask(Build *b, const FuncNest *fn, const Whole *w, int which, const char *what) {
     const Sym *s = low_sym(b, fn->func, SYM_LET, arena_printf(b->arena, "%s.%s", fn->func->name, what));
     BoxLet let = { s, question(b, fn, w, which), NULL };
-    VEC_PUSH(b->arena, &fn->compute->box, let);
+    VEC_PUSH(b->arena, &fn->asks->box, let);
     return ir_var(b->ir, s);
 }
 
@@ -43,8 +47,8 @@ static Interval ask_ends(Build *b, const FuncNest *fn, const Whole *w, int buffe
 
 static void check(Build *b, const FuncNest *fn, const Node *cond, ErrCode code, int n, const Node *const *arg) {
     Stmt *s = low_check(b, cond, code, fn->func->name, NULL, n, arg);
-    if (fn->compute == b->root) low_entry(b, s);
-    else VEC_PUSH(b->arena, &fn->compute->check, s);
+    if (fn->asks == b->root) low_entry(b, s);
+    else VEC_PUSH(b->arena, &fn->asks->check, s);
 }
 
 static void check_answer(Build *b, const FuncNest *fn, const Whole *w) {
@@ -58,9 +62,9 @@ static void check_answer(Build *b, const FuncNest *fn, const Whole *w) {
         check(b, fn, ir_make2(b->ir, OP_NE, fault, ir_idx(b->ir, row[i].fault)), row[i].code, 0, NULL);
 }
 
-void low_whole_ask(Build *b, FuncNest *fn, Interval *written) {
+/* Names the answer for fn->asked in the scope fn->asks, and checks it. */
+static void ask_all(Build *b, FuncNest *fn, Interval *written) {
     Whole w = alg_whole(fn->func);
-    memcpy(fn->asked, fn->box, sizeof fn->box);
     check_answer(b, fn, &w);
     for (int d = 0; d < w.rank; d++) written[d] = ask_ends(b, fn, &w, w.first[w.n_in], fn->func, d);
     for (int i = 0; i < w.n_in; i++) {
@@ -69,11 +73,91 @@ void low_whole_ask(Build *b, FuncNest *fn, Interval *written) {
     }
 }
 
-void low_whole_nest(Build *b, StageNest *st) {
-    Scope *s = ARENA_NEW(b->arena, Scope), *up = st->fn->compute;
+static bool in_slices(const FuncNest *fn) {
+    return fn->sched->stage.at[0].dim.n > 0;
+}
+
+void low_whole_ask(Build *b, FuncNest *fn, Interval *written) {
+    memmove(written, fn->box, sizeof fn->box);
+    if (in_slices(fn)) return;
+    memcpy(fn->asked, fn->box, sizeof fn->box);
+    fn->asks = fn->compute;
+    ask_all(b, fn, written);
+    memcpy(fn->call, written, sizeof fn->call);
+}
+
+/* ---- slices ---- */
+
+/* What an iteration has of a name's points, counted from 0. */
+static Interval slice(Build *b, const StageNest *st, int split, const char *name, const Node *extent) {
+    Interner *I = b->ir;
+    const Node *one = ir_idx(I, 1);
+    for (int i = split; i < st->sched->split.n; i++) {
+        const Split *s = &st->sched->split.at[i];
+        if (strcmp(s->old, name)) continue;
+        if (s->kind == SPLIT_RENAME) {
+            name = s->outer;
+            continue;
+        }
+        const Node *factor = ir_idx(I, s->factor), *up = ir_sub(I, ir_add(I, extent, factor), one);
+        Interval out = slice(b, st, i + 1, s->outer, ir_make2(I, OP_DIV, up, factor)), in = slice(b, st, i + 1, s->inner, factor);
+        const Node *hi = ir_add(I, ir_mul(I, out.hi, factor), in.hi);
+        return (Interval){ ir_add(I, ir_mul(I, out.lo, factor), in.lo), ir_min(I, ir_sub(I, extent, one), hi) };
+    }
+    for (Scope *at = st->leaf; at != st->top; at = at->up) {
+        if (strcmp(at->dim->name, name)) continue;
+        at->extent = extent;
+        return (Interval){ ir_var(I, at->var), ir_var(I, at->var) };
+    }
+    return (Interval){ ir_idx(I, 0), ir_sub(I, extent, one) };
+}
+
+static Scope *new_scope(Build *b, StageNest *st, Scope *up) {
+    Scope *s = ARENA_NEW(b->arena, Scope);
     *s = (Scope){ .up = up, .stage = st, .depth = up->depth + 1, .in_vector = up->in_vector };
-    st->top = st->leaf = s;
+    return s;
+}
+
+/* Calls for a slice at a time, which must write no more than it. */
+static void cut(Build *b, StageNest *st) {
+    FuncNest *fn = st->fn;
+    Interval written[MAX_RANK];
+    const Node *same = ir_bool(b->ir, true);
+    for (int d = 0; d < fn->func->rank; d++) {
+        Interval box = fn->box[d], part = slice(b, st, 0, fn->func->arg[d]->name, low_length(b, b->base, box));
+        fn->asked[d] = (Interval){ ir_add(b->ir, box.lo, part.lo), ir_add(b->ir, box.lo, part.hi) };
+    }
+    const Facts *facts = low_facts(b, NULL, st->leaf);
+    for (int d = 0; d < fn->func->rank; d++) {
+        fn->asked[d].lo = sim_simplify(b->ir, facts, fn->asked[d].lo);
+        fn->asked[d].hi = sim_simplify(b->ir, facts, fn->asked[d].hi);
+    }
+    memcpy(fn->call, fn->asked, sizeof fn->call);
+    fn->asks = st->leaf;
+    ask_all(b, fn, written);
+    for (int d = 0; d < fn->func->rank; d++) {
+        const Node *lo = ir_make2(b->ir, OP_EQ, written[d].lo, fn->asked[d].lo), *hi = ir_make2(b->ir, OP_EQ, written[d].hi, fn->asked[d].hi);
+        same = ir_make2(b->ir, OP_LAND, same, ir_make2(b->ir, OP_LAND, lo, hi));
+    }
+    check(b, fn, same, ERR_STAGE_MORE, 0, NULL);
+}
+
+void low_whole_nest(Build *b, StageNest *st) {
+    Scope *s = st->top = new_scope(b, st, st->fn->compute);
+    const StageSched *sched = st->sched;
+    for (int i = sched->dim.n - 1; i >= 0; i--) {
+        const char *name = arena_printf(b->arena, "%s.%s", st->fn->func->name, sched->dim.at[i].name);
+        Scope *in = new_scope(b, st, s);
+        in->dim = &sched->dim.at[i];
+        in->kind = in->dim->kind;
+        in->min = ir_idx(b->ir, 0);
+        in->var = low_sym(b, st->fn->func, SYM_LOOP, name);
+        s->inner = in;
+        s = in;
+    }
+    st->leaf = s;
     for (int d = 0; d < st->fn->func->rank; d++) st->covered[d] = st->fn->box[d];
+    if (sched->dim.n) cut(b, st);
 }
 
 void low_whole_needs(Build *b, const Func *f, const StageNest *st, const Scope *at, Interval *box) {
@@ -99,7 +183,7 @@ static Stmt *check_nested(Build *b, const StageNest *st, const Func *g, int d, I
     const Storage *t = in ? in->storage : pm_get(&b->external, g);
     Interner *ir = b->ir;
     CHECK(b->fault, t != NULL);
-    if (!in && st->fn->compute == b->root) return NULL; /* entry looks at it */
+    if (!in && st->fn->asks == b->root) return NULL; /* entry looks at it */
     const Node *last = ir_sub(ir, ir_add(ir, t->min[d], t->extent[d]), ir_idx(ir, 1));
     const Node *inside = ir_make2(ir, OP_LAND, ir_make2(ir, OP_LE, t->min[d], n.lo), ir_make2(ir, OP_LE, n.hi, last));
     const Node *cond = ir_make2(ir, OP_LOR, inside, ir_make2(ir, OP_LT, n.hi, n.lo)), *arg[4] = { n.lo, n.hi, t->min[d], last };
@@ -122,9 +206,9 @@ Stmt *low_whole_call(Build *b, const StageNest *st) {
     }
     const Node *some = ir_bool(b->ir, true);
     for (int d = 0; d < f->rank; d++) {
-        const Node *n = low_length(b, b->base, st->fn->box[d]);
+        const Node *n = low_length(b, b->base, st->fn->call[d]);
         some = ir_make2(b->ir, OP_LAND, some, ir_make2(b->ir, OP_LT, ir_idx(b->ir, 0), n));
-        VEC_PUSH(b->arena, &e, st->fn->box[d].lo);
+        VEC_PUSH(b->arena, &e, st->fn->call[d].lo);
         VEC_PUSH(b->arena, &e, n);
     }
     for (int i = 0; i < w.n_scalars; i++) VEC_PUSH(b->arena, &e, w.scalar[i]);

@@ -5,6 +5,7 @@
  *     f: in(g, w)            w(x) = f(x), and g reads w in place of f
  *     f: clone_in(g, w)      w has the definitions of f, and g reads w
  *     g: eager_inline(f)     g has the definition of f where it read f (eager.c)
+ *     f: change_type(i16)    f has that type, and who reads it converts (change_type.c)
  *
  * They are applied before all others, in their order, each to what the ones before it made, and to private copies
  * of all Funcs of the program: the context stays as it is, and another plan may use the same names.  The other
@@ -15,7 +16,10 @@
 #include <string.h>
 
 bool sch_derives(const PlanLine *l) {
-    return l->d.kind == MLC_IN || l->d.kind == MLC_CLONE_IN || l->d.kind == MLC_EAGER_INLINE;
+    switch (l->d.kind) {
+    case MLC_IN: case MLC_CLONE_IN: case MLC_EAGER_INLINE: case MLC_CHANGE_TYPE: return true;
+    default: return false;
+    }
 }
 
 /* The others that change definitions need loops, and are applied by resolution, in turn with the rest. */
@@ -226,10 +230,22 @@ static void wrap(Derive *d, const PlanLine *l, Func *f) {
 
 /* ---- the whole ---- */
 
+/* What rfactor makes comes after these lines. */
+static void check_made(Derive *d, const PlanLine *l) {
+    for (int i = 0; i < d->plan->line.n; i++) {
+        const PlanLine *other = &d->plan->line.at[i];
+        if (other->d.kind != MLC_RFACTOR || other->d.made.f != l->func || !pm_has(&d->now, other->func)) continue;
+        Place place = sch_place(d->arena, l);
+        fault_raise(d->fault, ERR_DERIVE_MADE, &place, l->func->name, sch_directives[l->d.kind].name);
+    }
+}
+
 static void apply(Derive *d, const PlanLine *l) {
     Func *f = pm_get(&d->now, l->func);
+    if (!f) check_made(d, l);
     if (!f) return; /* a plan may serve several programs: this one does not need the Func */
     if (l->d.kind == MLC_EAGER_INLINE) sch_eager_inline(d, l, f);
+    else if (l->d.kind == MLC_CHANGE_TYPE) sch_change_type(d, l, f);
     else wrap(d, l, f);
 }
 
@@ -339,7 +355,7 @@ static struct mlc_plan *rest_of_plan(const Derive *d, const struct mlc_plan *pla
 }
 
 Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *outputs, int n) {
-    Derive d = { .ir = I, .arena = I->arena, .fault = I->fault, .plan = plan };
+    Derive d = { .ir = I, .arena = I->arena, .fault = I->fault, .plan = plan, .output = outputs, .n_outputs = n };
     Derived r = { .plan = plan };
     bool any = false;
     for (int i = 0; i < plan->line.n; i++) any |= needs_copies(&plan->line.at[i]);
@@ -348,10 +364,12 @@ Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *output
     FuncList order = alg_order(d.arena, outputs, n);
     pm_init(&d.now, d.arena);
     pm_init(&d.stands_for, d.arena);
+    pm_init(&d.spans, d.arena);
     copy_program(&d, &order);
     for (int i = 0; i < plan->line.n; i++)
         if (sch_derives(&plan->line.at[i])) apply(&d, &plan->line.at[i]);
     for (int i = 0; i < n; i++) r.output[i] = pm_get(&d.now, outputs[i]);
     r.plan = r.lines = rest_of_plan(&d, plan);
+    r.rewrites = d.rewrites;
     return r;
 }

@@ -11,6 +11,10 @@ typedef struct {
     const struct mlc_plan *plan;
     FuncList funcs;    /* the program's, without inputs: copies, and what lines made */
     PtrMap now;        /* Func of the context -> what stands for it */
+    Func *const *output; /* as the context has them */
+    int n_outputs;
+    bool rewrites;     /* see Derived */
+    PtrMap spans;      /* Func -> the values that it has (change_type.c) */
     PtrMap stands_for; /* Func that a line made -> the one that its consumers read before */
 } Derive;
 
@@ -21,7 +25,9 @@ struct Change {
     Derive *d;
     const Node *(*expr)(Change *c, const Node *e, bool written);
     PtrMap func;       /* what is read -> what to read instead */
-    const Func *inlined;
+    const Func *inlined, *retyped;
+    mlc_type to;       /* of what is retyped */
+    bool written;      /* what `expr` is at */
     PtrMap rdom;       /* a domain is copied once, where its conditions change */
 };
 void sch_start_change(Change *c, Derive *d, const Node *(*expr)(Change *c, const Node *e, bool written));
@@ -31,5 +37,7 @@ bool sch_derives(const PlanLine *l);
 bool sch_reads(const Derive *d, const Def *def, const Func *f);
 /* eager.c: the Funcs that line l names, put into the stage of f. */
 void sch_eager_inline(Derive *d, const PlanLine *l, Func *f);
+/* change_type.c: f gets the type that line l says. */
+void sch_change_type(Derive *d, const PlanLine *l, Func *f);
 
 #endif

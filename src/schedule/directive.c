@@ -87,6 +87,18 @@ mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, 
     return (mlc_directive){ .kind = kind, .n = 1, .v = { v }, .at = { consumer.f }, .at_stage = consumer.stage, .loc = loc };
 }
 
+mlc_directive mlc_at_level(mlc_directive_kind kind, mlc_var level, mlc_loc loc) {
+    return (mlc_directive){ .kind = kind, .n = 1, .v = { level }, .at_stage = MLC_AT_LEVEL, .loc = loc };
+}
+
+mlc_directive mlc_level_of(struct mlc_level_args a) {
+    return (mlc_directive){ .kind = MLC_LEVEL, .n = a.loop.sym ? 2 : 1, .v = { a.level, a.loop }, .loc = a.loc };
+}
+
+mlc_directive mlc_change_type_of(struct mlc_change_args a) {
+    return (mlc_directive){ .kind = MLC_CHANGE_TYPE, .type = a.type, .lossy = a.lossy, .loc = a.loc };
+}
+
 mlc_directive mlc_box_of(mlc_directive_kind kind, mlc_var v, int64_t min, int64_t extent, mlc_loc loc) {
     return (mlc_directive){ .kind = kind, .n = 1, .v = { v }, .k = { min, extent }, .loc = loc };
 }
@@ -192,7 +204,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     sb_printf(out, "%s(", known ? sch_directives[d->kind].name : "?");
     for (; *shape && !strchr(SHAPE_OPTIONS, *shape); shape++) {
         optional |= *shape == '?';
-        bool given = *shape == 'e' ? d->cond.node != NULL : d->k[k] != 0;
+        bool given = *shape == 'e' ? d->cond.node != NULL : *shape == 'v' ? v < d->n : d->k[k] != 0;
         if (*shape == '?' || (optional && !given)) continue;
         if (*shape == '*') {
             for (; v < d->n && v < (int)(sizeof d->v / sizeof *d->v); v++) sb_puts(out, ", "), print_loop(out, d->v[v]);
@@ -204,12 +216,16 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
         }
         sb_puts(out, comma);
         comma = ", ";
-        if (*shape == 'f' || *shape == 'F') print_stage(out, d->at.f, d->at_stage, true);
+        bool level = *shape == 'L' || (*shape == 'a' && d->at_stage == MLC_AT_LEVEL);
+        if (*shape == 'a' && !level) print_stage(out, d->at.f, d->at_stage, true), sb_puts(out, ", ");
+        if (*shape == 'a' || level) print_loop(out, d->v[v++]);
+        else if (*shape == 'f' || *shape == 'F') print_stage(out, d->at.f, d->at_stage, true);
         else if (*shape == 'w') print_stage(out, d->made.f, 0, false);
         else if (*shape == 'p') print_loop(out, d->v[v]), sb_puts(out, ", "), print_loop(out, d->v[v + 1]), v += 2;
         else if (*shape == 'v' || *shape == 'n') print_loop(out, d->v[v++]);
         else if (*shape == 'm') sb_puts(out, word(sch_memories, MLC_MEMORY_COUNT, (int)d->memory));
         else if (*shape == 'y') sb_puts(out, word(sch_policies, MLC_PARTITION_COUNT, (int)d->k[k++]));
+        else if (*shape == 'T') sb_puts(out, mlc_type_name(d->type));
         else if (*shape == 'e' || *shape == 's') print_other(out, d, *shape);
         else sb_printf(out, "%lld", (long long)d->k[k++]);
     }
@@ -218,6 +234,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     if (*shape == 'd' && d->way) sb_printf(out, ", .way = %s", word(sch_ways, MLC_WAY_COUNT, (int)d->way));
     if (*shape == 'o' && d->bounds) sb_printf(out, ", .bounds = %s", word(sch_fetches, MLC_FETCH_COUNT, (int)d->bounds));
     if (d->reassociate) sb_printf(out, "%s.reassociate", comma);
+    if (d->lossy) sb_puts(out, ", .lossy");
     sb_puts(out, ")");
     if (*shape == 'b') print_body(out, d);
 }

@@ -82,13 +82,14 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     if ((unsigned)d->kind >= MLC_DIRECTIVE_COUNT) fault_raise(f, ERR_PLAN_KIND, &place, (int)d->kind);
     place = sch_place(plan->arena, l);
     const char *shape = sch_directives[d->kind].shape;
-    bool consumer = *shape == 'f' || *shape == 'F';
+    bool consumer = *shape == 'f' || *shape == 'F' || (*shape == 'a' && d->at_stage != MLC_AT_LEVEL);
+    int names = *shape == 'a' || *shape == 'L' ? 1 : (int)strspn(shape + consumer, "vn");
     if (l->func->ctx != plan->ctx || (consumer && d->at.f && d->at.f->ctx != plan->ctx)) fault_raise(f, ERR_CONTEXTS_MIX, &place);
     if (consumer && !d->at.f) fault_raise(f, ERR_PLAN_NO_FUNC, &place);
     bool many = strchr(shape, '*'), pairs = strchr(shape, 'p');
     if (pairs && (d->n < 2 || d->n > 8 || d->n % 2)) fault_raise(f, ERR_PLAN_PAIRS, &place, d->n);
     if (many && (d->n < 1 || d->n > 8)) fault_raise(f, ERR_PLAN_REORDER, &place, d->n);
-    for (int i = 0; i < (many ? d->n : (int)(strspn(shape + consumer, "vn"))); i++)
+    for (int i = 0; i < (many ? d->n : names); i++)
         if (!d->v[i].sym) fault_raise(f, ERR_PLAN_NO_LOOP_NAME, &place, i + 1);
     bool made = strchr(shape, 'w');
     if (made || strchr(shape, 'g')) check_funcs(plan, l, made, &place);
@@ -96,6 +97,8 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     if ((unsigned)d->way >= MLC_WAY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->way, "way", "MLC_WAY_FORWARD, BOTH");
     bool policy = d->kind != MLC_PARTITION || (d->k[0] >= 0 && d->k[0] < MLC_PARTITION_COUNT);
     if (!policy) fault_raise(f, ERR_BAD_WORD, &place, (int)d->k[0], "policy", "MLC_PARTITION_AUTO, NEVER, ALWAYS");
+    bool numbers = d->kind != MLC_CHANGE_TYPE || (ty_is_data(d->type) && d->type != MLC_BOOL);
+    if (!numbers) fault_raise(f, ERR_BAD_WORD, &place, (int)d->type, "type of numbers", "MLC_I8 to MLC_F64");
     if ((unsigned)d->tail >= MLC_TAIL_COUNT) fault_raise(f, ERR_BAD_TAIL, &place, (int)d->tail);
     if ((unsigned)d->bounds >= MLC_FETCH_COUNT) fault_raise(f, ERR_BAD_FETCH, &place, (int)d->bounds);
     for (int i = 0; i < d->n_body; i++) check(plan, &(PlanLine){ .func = l->func, .stage = l->stage, .d = d->body[i] });

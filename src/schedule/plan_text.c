@@ -99,7 +99,7 @@ static int word(PlanText *t, const char *what, const char *const *words, int n, 
 
 /* `.tail = guard` or `.reassociate`, behind the arguments; `kind` is the letter of the shape, 0: it takes none. */
 static void option(PlanText *t, mlc_directive *d, const char *directive, char kind) {
-    const char *takes = kind == 't' ? ".tail" : kind == 'd' ? ".way" : kind == 'r' ? ".reassociate" : kind == 'o' ? ".bounds" : "no option";
+    const char *takes = kind == 't' ? ".tail" : kind == 'd' ? ".way" : kind == 'r' ? ".reassociate" : kind == 'o' ? ".bounds" : kind == 'x' ? ".lossy" : "no option";
     lex_expect(t->L, ".");
     Token at = t->L->tok;
     const char *name = lex_name(t->L, "the name of an option");
@@ -107,8 +107,8 @@ static void option(PlanText *t, mlc_directive *d, const char *directive, char ki
         Place place = lex_place_of(t->L, &at);
         fault_raise(t->L->fault, ERR_PLAN_OPTION, &place, directive, name, takes);
     }
-    if (kind == 'r') {
-        d->reassociate = true;
+    if (kind == 'r' || kind == 'x') {
+        *(kind == 'r' ? &d->reassociate : &d->lossy) = true;
         return;
     }
     lex_expect(t->L, "=");
@@ -122,6 +122,26 @@ static void loop(PlanText *t, mlc_directive *d, const char *what) {
     d->v[d->n++] = loop_of(t, what);
 }
 
+/* f, y or the name of a level, which stands alone. */
+static void place(PlanText *t, mlc_directive *d) {
+    Token next = lex_peek(t->L);
+    bool level = next.kind == TOK_SIGN && !strcmp(next.text, ")");
+    mlc_stage s = level ? (mlc_stage){ NULL, MLC_AT_LEVEL } : stage_of(t, -1);
+    d->at.f = s.f;
+    d->at_stage = s.stage;
+    if (!level) lex_expect(t->L, ",");
+    loop(t, d, level ? "the name of a level" : "the name of a loop");
+}
+
+static mlc_type number_type(PlanText *t) {
+    Token at = t->L->tok;
+    const char *name = lex_name(t->L, "a type");
+    mlc_type type = ty_from_name(name);
+    Place place = lex_place_of(t->L, &at);
+    if (!ty_is_data(type) || type == MLC_BOOL) fault_raise(t->L->fault, ERR_PLAN_TYPE, &place, name);
+    return type;
+}
+
 static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
     if (shape == 'w') {
         d->made.f = made_func(t);
@@ -132,6 +152,12 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
     } else if (shape == 'F') {
         d->at.f = func_of(t, "the name of a Func");
         d->at_stage = -1;
+    } else if (shape == 'a') {
+        place(t, d);
+    } else if (shape == 'T') {
+        d->type = number_type(t);
+    } else if (shape == 'L') {
+        loop(t, d, "a name for the level");
     } else if (shape == 'v' || shape == 'n') {
         loop(t, d, shape == 'v' ? "the name of a loop" : "a name for the new loop");
     } else if (shape == 'p') {

@@ -26,17 +26,47 @@ bool sch_is_output(const Schedule *s, const Func *f) {
 
 /* ---- placement ---- */
 
-/* The level that compute_at or store_at names: the consumer must be computed in loops, and have this one. */
-static Level level_at(Resolve *r, const PlanLine *line) {
-    Func *at = line->d.at.f;
-    const Sym *v = (const Sym *)line->d.v[0].sym;
+/* The line that says where the level is that `line` names, NULL: none does.  It stands before the line `end`, if any. */
+static const PlanLine *level_line(const Resolve *r, const PlanLine *line, const PlanLine *end) {
+    for (int i = 0; i < r->s->plan->line.n && &r->s->plan->line.at[i] != end; i++) {
+        const PlanLine *l = &r->s->plan->line.at[i];
+        if (l->d.kind == MLC_LEVEL && l->d.v[0].sym == line->d.v[0].sym) return l;
+    }
+    return NULL;
+}
+
+static const char *loop_name(const PlanLine *line, int k) {
+    const Sym *v = (const Sym *)line->d.v[k].sym;
+    return v ? v->name : "?";
+}
+
+static void apply_level(Resolve *r, const PlanLine *line) {
+    const PlanLine *other = level_line(r, line, line);
     Place place = sch_place(r->arena, line);
+    if (other) fault_raise(r->fault, ERR_LEVEL_TWICE, &place, sch_stage_name(r->arena, other->func, other->stage), loop_name(line, 0));
+}
+
+/* The place that compute_at or store_at names: the consumer must be computed in loops, and have this one. */
+static Level level_at(Resolve *r, const PlanLine *line) {
+    bool named = line->d.at_stage == MLC_AT_LEVEL;
+    const PlanLine *said = named ? level_line(r, line, NULL) : line;
+    Place place = sch_place(r->arena, line);
+    if (!said) fault_raise(r->fault, ERR_LEVEL_UNSET, &place, loop_name(line, 0), loop_name(line, 0));
+    if (named && said->d.n < 2) return (Level){ .kind = AT_ROOT, .line = line };
+    Func *at = named ? said->func : line->d.at.f;
+    int stage = named ? said->stage : line->d.at_stage;
     FuncSched *fs = at ? pm_get(&r->s->sched, at) : NULL;
     if (!fs) fault_raise(r->fault, ERR_AT_NOT_USED, &place, at ? at->name : "?", line->func->name);
     if (at == line->func) fault_raise(r->fault, ERR_AT_ITSELF, &place, at->name);
-    if (line->d.at_stage >= fs->stage.n)
-        fault_raise(r->fault, ERR_NO_STAGE, &place, at->name, fs->stage.n - 1, line->d.at_stage - 1);
-    return (Level){ .kind = AT_LOOP, .func = at, .stage = line->d.at_stage, .loop = v ? v->name : "?", .line = line };
+    if (stage >= fs->stage.n) fault_raise(r->fault, ERR_NO_STAGE, &place, at->name, fs->stage.n - 1, stage - 1);
+    return (Level){ .kind = AT_LOOP, .func = at, .stage = stage, .loop = loop_name(said, named), .line = line };
+}
+
+/* Any line may say where a level is, of any Func of the plan, so they are looked up once all lines are applied. */
+static void settle_levels(Resolve *r, FuncSched *fs) {
+    Level *level[] = { &fs->compute, &fs->store, &fs->hoist };
+    for (int i = 0; i < 3; i++)
+        if (level[i]->line && level[i]->line->d.at_stage == MLC_AT_LEVEL) *level[i] = level_at(r, level[i]->line);
 }
 
 static void apply_placement(Resolve *r, FuncSched *fs, const PlanLine *line) {
@@ -47,17 +77,20 @@ static void apply_placement(Resolve *r, FuncSched *fs, const PlanLine *line) {
     if (alg_is_whole(fs->func) && kind == MLC_COMPUTE_INLINE) fault_raise(r->fault, ERR_STAGE_INLINE, &place, fs->func->name);
     if (alg_is_whole(fs->func) && kind != MLC_COMPUTE_ROOT && kind != MLC_COMPUTE_AT)
         fault_raise(r->fault, ERR_STAGE_STORE, &place, fs->func->name);
+    Level at = { .kind = AT_LOOP, .line = line };
+    bool loop = kind == MLC_COMPUTE_AT || kind == MLC_STORE_AT || kind == MLC_HOIST_STORAGE;
+    if (loop && line->d.at_stage != MLC_AT_LEVEL) at = level_at(r, line);
     switch (kind) {
     case MLC_COMPUTE_ROOT: fs->compute = (Level){ .kind = AT_ROOT, .line = line }; break;
-    case MLC_COMPUTE_AT: fs->compute = level_at(r, line); break;
+    case MLC_COMPUTE_AT: fs->compute = at; break;
     case MLC_COMPUTE_INLINE:
         if (fs->stage.n > 1) fault_raise(r->fault, ERR_INLINE_UPDATES, &place, fs->func->name);
         fs->compute = (Level){ .kind = AT_INLINE, .line = line };
         break;
     case MLC_STORE_ROOT: fs->store = (Level){ .kind = AT_ROOT, .line = line }; break;
     case MLC_HOIST_STORAGE_ROOT: fs->hoist = (Level){ .kind = AT_ROOT, .line = line }; break;
-    case MLC_HOIST_STORAGE: fs->hoist = level_at(r, line); break;
-    default: fs->store = level_at(r, line); break;
+    case MLC_HOIST_STORAGE: fs->hoist = at; break;
+    default: fs->store = at; break;
     }
 }
 
@@ -111,6 +144,7 @@ static void apply_line(Resolve *r, const PlanLine *line) {
         break;
     case MLC_RFACTOR: sch_rfactor(r, &fs->stage.at[line->stage], line); break;
     case MLC_ESTIMATE: break; /* for tuners alone */
+    case MLC_LEVEL: apply_level(r, line); break;
     case MLC_UNSCHEDULED: fs->stage.at[line->stage].touched = true; break;
     default:
         if (!sch_stage_directive(r, &fs->stage.at[line->stage], line)) BUG(r->fault, "a directive that nobody resolves");
@@ -185,6 +219,16 @@ static void warn_updates(Resolve *r, const FuncSched *fs) {
                         sch_stage_name(r->arena, fs->func, i));
 }
 
+/* undef keeps what the caller's buffer holds. */
+static void check_undef(Resolve *r, const Func *f) {
+    if (f->is_input || sch_is_output(r->s, f)) return;
+    for (int i = 0; i < f->n; i++) {
+        if (f->def.at[0]->value[i]->op != OP_UNDEF) continue;
+        Place place = { .loc = f->def.at[0]->loc, .object = arena_printf(r->arena, "define %s", f->name) };
+        fault_raise(r->fault, ERR_UNDEF_INNER, &place, f->name);
+    }
+}
+
 /* What an extern stage reads is memory: at root, where nothing else is said. */
 static void place_inputs(Resolve *r, const Func *f) {
     if (!alg_is_whole(f)) return;
@@ -206,6 +250,18 @@ static void check_inputs(Resolve *r, const FuncSched *fs) {
     }
 }
 
+static _Noreturn void no_loop(Resolve *r, const PlanLine *line, const StageSched *st, const char *loop) {
+    Place place = sch_place(r->arena, line);
+    fault_raise(r->fault, ERR_NO_LOOP, &place, loop, sch_stage_name(r->arena, st->func, st->index), sch_loop_names(r->arena, st));
+}
+
+/* A line that says where a level is, is of a stage that has the loop. */
+static void check_said(Resolve *r, const PlanLine *line) {
+    const FuncSched *fs = line->d.kind == MLC_LEVEL && line->d.n > 1 ? pm_get(&r->s->sched, line->func) : NULL;
+    const StageSched *st = fs ? &fs->stage.at[line->stage] : NULL;
+    if (st && !sch_has_loop(st, loop_name(line, 1))) no_loop(r, line, st, loop_name(line, 1));
+}
+
 /* The consumer of a level must have the loop, in the stage asked for or in any. */
 static void check_level(Resolve *r, const Level *at) {
     if (at->kind != AT_LOOP || !at->func || !at->loop) return;
@@ -214,9 +270,7 @@ static void check_level(Resolve *r, const Level *at) {
     if (fs->compute.kind == AT_INLINE) fault_raise(r->fault, ERR_AT_INLINED, &place, at->func->name);
     for (int i = 0; i < fs->stage.n; i++)
         if ((at->stage < 0 || at->stage == i) && sch_has_loop(&fs->stage.at[i], at->loop)) return;
-    int stage = at->stage < 0 ? 0 : at->stage;
-    fault_raise(r->fault, ERR_NO_LOOP, &place, at->loop, sch_stage_name(r->arena, at->func, stage),
-                sch_loop_names(r->arena, &fs->stage.at[stage]));
+    no_loop(r, at->line, &fs->stage.at[at->stage < 0 ? 0 : at->stage], at->loop);
 }
 
 Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *outputs, int n) {
@@ -228,6 +282,7 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
     Derived derived = sch_derive(I, plan, outputs, n);
     s->plan = plan = derived.plan;
     r.lines = derived.lines;
+    s->rewrites = derived.rewrites;
     memcpy(s->output, derived.output, sizeof s->output);
     s->n_outputs = n;
     s->order = alg_order(I->arena, s->output, n);
@@ -237,6 +292,14 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
     for (int i = 0; i < plan->line.n; i++) apply_line(&r, &plan->line.at[i]);
     sch_derive_lanes(&r);
     if (derived.lines) s->order = alg_order(I->arena, s->output, n); /* with what rfactor and atomic made */
+    for (int i = 0; i < plan->line.n; i++) check_said(&r, &plan->line.at[i]);
+    for (int i = 0; i < s->order.n; i++)
+        if (alg_is_whole(s->order.at[i])) sch_whole_loops(&r, &((FuncSched *)pm_get(&s->sched, s->order.at[i]))->stage.at[0]);
+    for (int i = 0; i < s->order.n; i++) {
+        FuncSched *fs = pm_get(&s->sched, s->order.at[i]);
+        if (fs) settle_levels(&r, fs);
+    }
+    for (int i = 0; i < s->order.n; i++) check_undef(&r, s->order.at[i]);
     for (int i = 0; i < s->order.n; i++) place_inputs(&r, s->order.at[i]);
     for (int i = 0; i < s->order.n; i++) {
         FuncSched *fs = pm_get(&s->sched, s->order.at[i]);

@@ -49,6 +49,11 @@ bool sch_stage_directive(Resolve *r, StageSched *st, const PlanLine *line);
 /* Has the stage, or one of its specializations, this loop? */
 bool sch_has_loop(const StageSched *st, const char *name);
 
+/* whole_loops.c: loops around the calls of an extern stage: may the line make some?  Once all lines are applied: do they
+ * cut its box into slices?  Then only these loops are left. */
+void sch_check_whole(Resolve *r, const StageSched *st, const PlanLine *line);
+void sch_whole_loops(Resolve *r, StageSched *st);
+
 /* resolve_storage.c: a Func's memory before any directive, and a directive applied to it. */
 void sch_first_storage(FuncSched *fs);
 bool sch_is_storage_directive(mlc_directive_kind kind);

@@ -34,7 +34,7 @@ Dim *sch_find_loop(const StageSched *st, const char *name) {
 
 void sch_first_loops(Resolve *r, StageSched *st) {
     const Def *def = st->def;
-    if (alg_is_whole(st->func)) return; /* its loops are those of its C function */
+    bool whole = alg_is_whole(st->func); /* its loops are those of its C function, until the plan marks them */
     for (int i = 0; def->rdom && i < def->rdom->n; i++) {
         const Sym *v = def->rdom->var[i];
         bool pure = sch_rvar_is_pure(r->ir, st->func, def, v);
@@ -44,7 +44,7 @@ void sch_first_loops(Resolve *r, StageSched *st) {
     for (int i = 0; i < def->rank; i++) {
         const Node *c = def->coord[i];
         if (c->op != OP_VAR || c->u.sym->kind != SYM_VAR) continue;
-        Dim d = { .name = c->u.sym->name, .is_pure = true };
+        Dim d = { .name = c->u.sym->name, .is_pure = true, .is_whole = whole };
         VEC_PUSH(r->arena, &st->dim, d);
     }
 }
@@ -248,6 +248,7 @@ static void apply_mark(Resolve *r, StageSched *st, const PlanLine *line, LoopKin
         check_mark(r, st, &st->dim.at[at], kind, line);
     }
     st->dim.at[at].kind = kind;
+    st->dim.at[at].is_whole = false;
     st->dim.at[at].line = line;
 }
 

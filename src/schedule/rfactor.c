@@ -202,7 +202,7 @@ RDom *sch_line_domain(Factor *x, const char *name, const Node *min, const Node *
 
 /* A definition over the domain, from its written forms: canonical ones name the RVars by their loops. */
 Def *sch_factor_def(Factor *x, Func *f, DefOp op, RDom *dom, int rank, const Node *const *lhs, const Node *const *rhs) {
-    Def *def = alg_build(x->I, f, op, rank, lhs, x->st->func->n, rhs, x->line->d.loc);
+    Def *def = alg_build(x->I, f, op, rank, lhs, x->st->func->n, rhs, NULL, x->line->d.loc);
     if (!def) ir_raise_poison(x->r->fault, f->poison);
     if (!dom) return def;
     PtrMap map;

@@ -30,7 +30,7 @@ typedef struct {
     const char *name, *shape, *example, *doc;
 } DirectiveInfo;
 extern const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT];
-#define SHAPE_OPTIONS "tdrob" /* letters of a shape that stand for an option, or for directives in braces */
+#define SHAPE_OPTIONS "tdrobx" /* letters of a shape that stand for an option, or for directives in braces */
 extern const char *const sch_tails[MLC_TAIL_COUNT], *const sch_memories[MLC_MEMORY_COUNT], *const sch_ways[MLC_WAY_COUNT],
     *const sch_fetches[MLC_FETCH_COUNT];
 extern const char *const sch_policies[MLC_PARTITION_COUNT];
@@ -55,6 +55,7 @@ typedef struct {
     Func *output[MAX_OUTPUTS];
     const struct mlc_plan *plan;
     struct mlc_plan *lines; /* the same where it is private, else NULL */
+    bool rewrites;          /* values may differ: class rewrite */
 } Derived;
 Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *outputs, int n); /* raises into I->fault */
 
@@ -87,6 +88,7 @@ typedef struct {
     LoopKind kind;
     bool is_rvar;         /* stems from an RVar whose order matters (impure) */
     bool is_pure;         /* iterations are provably independent */
+    bool is_whole;        /* of an extern stage: its C function runs it */
     mlc_partition_policy partition;
     const PlanLine *partitioned; /* the line that says so, NULL: none */
     const PlanLine *line; /* the directive that made or marked it, NULL: the definition itself */

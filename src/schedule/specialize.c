@@ -109,7 +109,7 @@ static void fail(Resolve *r, StageSched *st, const PlanLine *line) {
 
 bool sch_stage_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     Place place = sch_place(r->arena, line);
-    if (alg_is_whole(st->func)) fault_raise(r->fault, ERR_STAGE_LOOPS, &place, st->func->name);
+    if (alg_is_whole(st->func)) sch_check_whole(r, st, line);
     if (st->fail) fault_raise(r->fault, ERR_SPECIALIZE_AFTER, &place, sch_stage_name(r->arena, st->func, st->index));
     if (line->d.kind == MLC_SPECIALIZE) specialize(r, st, line);
     else if (line->d.kind == MLC_SPECIALIZE_FAIL) fail(r, st, line);
@@ -119,7 +119,8 @@ bool sch_stage_directive(Resolve *r, StageSched *st, const PlanLine *line) {
 }
 
 bool sch_has_loop(const StageSched *st, const char *name) {
-    if (sch_find_loop(st, name)) return true;
+    const Dim *d = sch_find_loop(st, name);
+    if (d && !d->is_whole) return true;
     for (int i = 0; i < st->special.n; i++)
         if (sch_has_loop(st->special.at[i].sched, name)) return true;
     return false;

@@ -132,6 +132,15 @@ static Interval divide(Sim *s, const Node *e, Interval a, int depth) {
     return constant(s, e);
 }
 
+/* By a constant number of bits: a quotient or a product by a power of two. */
+static Interval shift(Sim *s, const Node *e, Interval a, int depth) {
+    int64_t bits;
+    if (!ir_is_int(e->kid[1], &bits) || bits < 0 || bits > 62) return constant(s, e);
+    const Node *by = ir_idx(s->I, INT64_C(1) << bits);
+    if (e->op == OP_SHL) return scale(s, a, by, (Range){ 1, 1 });
+    return divide(s, ir_make2(s->I, OP_DIV, e->kid[0], by), a, depth);
+}
+
 static Interval modulo(Sim *s, const Node *e, Interval a, Interval b) {
     Interval i = { ir_idx(s->I, 0), NULL };
     if (range_of(s, e->kid[1]).lo >= 0 && b.hi) /* x % 0 is 0 */
@@ -187,6 +196,7 @@ static Interval of_index(Sim *s, const Node *e, int depth, Interval a, Interval 
     case OP_MUL: return ir_is_const(e->kid[1]) ? sum_bounds(s, e, depth) : multiply(s, e, a, b, depth);
     case OP_DIV: return divide(s, e, a, depth);
     case OP_MOD: return modulo(s, e, a, b);
+    case OP_SHL: case OP_SHR: return shift(s, e, a, depth);
     case OP_QUERY: return query(s, e);
     default: return constant(s, e);
     }

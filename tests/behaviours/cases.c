@@ -92,6 +92,17 @@ static void nest(Nest *n, const Stmt *s) {
         nest(n, s->u.alloc.body);
         break;
     case ST_PRODUCE: nest(n, s->u.produce.body); break;
+    case ST_FORK:
+        nest_line(n, "fork ", s->u.fork.channel->func->name, "");
+        nest(&in, s->u.fork.task);
+        nest_line(n, "and", "", "");
+        nest(&in, s->u.fork.rest);
+        break;
+    case ST_TURN:
+        nest_line(n, s->u.turn.reader < 0 ? "give " : "take ", s->u.turn.channel->func->name, "");
+        nest(&in, s->u.turn.body);
+        break;
+    case ST_CALL: nest_line(n, "call ", s->u.call.func->name, ""); break;
     default: break;
     }
 }

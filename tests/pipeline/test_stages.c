@@ -282,8 +282,8 @@ END_TEST
 static const struct {
     const char *plan, *message;
 } plans[] = {
-    { "f: vectorize(_0, 8)", "p.mlc:8: schedule f: vectorize(_0, 8): f is an extern stage, whose C function runs its own loops; schedule only where it is computed" },
-    { "f: parallel(_1)", "p.mlc:8: schedule f: parallel(_1): f is an extern stage, whose C function runs its own loops; schedule only where it is computed" },
+    { "f: vectorize(_0, 8)", "p.mlc:8: schedule f: vectorize(_0, 8): f is an extern stage, whose C function runs its own loops; give it serial and parallel loops alone" },
+    { "f: fuse(_0, _1, t)", "p.mlc:8: schedule f: fuse(_0, _1, t): f is an extern stage, whose C function runs its own loops; give it serial and parallel loops alone" },
     { "f: compute_inline()", "p.mlc:8: schedule f: compute_inline(): f is an extern stage, which computes boxes; give it compute_root or compute_at" },
     { "f: store_root(), compute_at(h, y)", "p.mlc:8: schedule f: store_root(): f is an extern stage and is stored where it is computed; leave out its other place" },
     { "g: compute_inline()", "p.mlc:8: schedule g: compute_inline(): g is read by the extern stage f and needs memory; give it a compute_root or compute_at" },

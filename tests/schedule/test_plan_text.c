@@ -34,6 +34,8 @@ START_TEST(rows) {
         { "bx: compute_root(), compute_inline(), store_root()", NULL },
         { "bx: compute_at(by, xo), store_at(by.u0, k)", NULL },
         { "bx: compute_at(by.pure, xo)", NULL },
+        { "bx: compute_at(strip), store_at(k); by: level(strip, yo), level(k)", "bx: compute_at(strip), store_at(k);\nby: level(strip, yo), level(k);\n" },
+        { "bx: change_type(f16), change_type(u64, .lossy)", NULL },
         { "by: bound(x, -3, 16), estimate(y, 0, 1080)", NULL },
         { "by: prefetch(in, y, y, 1), prefetch(bx, x, y, 3, .bounds = non_faulting), prefetch(in, y, y, 2, .bounds = guard)", NULL },
         { "by: prefetch(in, y, y, 1, .bounds = clamp)", "by: prefetch(in, y, y, 1);\n" },
@@ -110,6 +112,8 @@ START_TEST(macros) {
     mlc_schedule(bx, mlc_compute_at(by, yo), mlc_store_at(mlc_update(by, 0), y), mlc_compute_root(), mlc_compute_inline(), mlc_store_root(),
                  mlc_reorder_storage(y, x), mlc_align_storage(x, 16), mlc_bound_storage(y, 9), mlc_fold_storage(y, 4),
                  mlc_fold_storage(y, 4, .way = MLC_WAY_BOTH), mlc_store_in(MLC_MEMORY_STACK));
+    mlc_schedule(bx, mlc_compute_at(xo), mlc_store_at(yo), mlc_change_type(MLC_I16), mlc_change_type(MLC_BF16, .lossy = true));
+    mlc_schedule(by, mlc_level(xo, x), mlc_level(yo));
     ck_assert_str_eq(mlc_error(ctx), "");
     mlc_plan *plan = mlc_plan_default(ctx);
     const char *expected =
@@ -117,23 +121,25 @@ START_TEST(macros) {
         "fuse(x, y, xy), reorder(y, x), serial(x), unroll(y, .tail = shift), bound(x, 0, 3), estimate(y, -1, 9);\n"
         "by.u0: parallel(y, 2), rfactor(parts, x, xo, y, yo, .reassociate), atomic(), atomic(.reassociate);\n"
         "bx: compute_at(by, yo), store_at(by.u0, y), compute_root(), compute_inline(), store_root(), reorder_storage(y, x), "
-        "align_storage(x, 16), bound_storage(y, 9), fold_storage(y, 4), fold_storage(y, 4, .way = both), store_in(stack);\n";
+        "align_storage(x, 16), bound_storage(y, 9), fold_storage(y, 4), fold_storage(y, 4, .way = both), store_in(stack), "
+        "compute_at(xo), store_at(yo), change_type(i16), change_type(bf16, .lossy);\n"
+        "by: level(xo, x), level(yo);\n";
     ck_assert_str_eq(mlc_plan_print(plan), expected);
-    ck_assert_int_eq(mlc_plan_size(plan), 25);
+    ck_assert_int_eq(mlc_plan_size(plan), 31);
     mlc_plan *copy = mlc_plan_new(ctx);
     ck_assert(mlc_plan_parse(copy, expected, NULL));
-    for (int i = 0; i < 25; i++) { /* the same values, but for their places */
+    for (int i = 0; i < 31; i++) { /* the same values, but for their places */
         mlc_directive a, b;
         mlc_stage s, t;
         ck_assert(mlc_plan_get(plan, i, &s, &a) && mlc_plan_get(copy, i, &t, &b));
         ck_assert(s.f == t.f && s.stage == t.stage && a.kind == b.kind && a.n == b.n && a.tail == b.tail && a.at.f == b.at.f);
         ck_assert(a.made.f == b.made.f && a.reassociate == b.reassociate);
-        ck_assert(a.memory == b.memory && a.way == b.way);
+        ck_assert(a.memory == b.memory && a.way == b.way && a.type == b.type && a.lossy == b.lossy);
         ck_assert(a.at_stage == b.at_stage && !memcmp(a.k, b.k, sizeof a.k));
         for (int v = 0; v < 8; v++) ck_assert(a.v[v].sym == b.v[v].sym);
         ck_assert(a.loc.line > 0 && strstr(a.loc.file, "test_plan_text.c"));
     }
-    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 24 && !mlc_plan_drop(copy, 24) && !mlc_plan_get(copy, 24, NULL, NULL));
+    ck_assert(mlc_plan_drop(copy, 0) && mlc_plan_size(copy) == 30 && !mlc_plan_drop(copy, 30) && !mlc_plan_get(copy, 30, NULL, NULL));
     Arena a = { 0 };
     arena_init(&a, NULL, &ctx->fault);
     Place place = sch_place(&a, &plan->line.at[10]);
@@ -228,6 +234,12 @@ START_TEST(value_errors) {
           "a.c:3: schedule by.u0: split(x, x, x, 8): 97 is no tail; give one of MLC_TAIL_AUTO, MLC_TAIL_GUARD .. of mlc/schedule.h" },
         { { by.f, 0 }, mlc_size_of(MLC_PARTITION, x, 5, (mlc_loc){ "a.c", 3 }),
           "a.c:3: schedule by: partition(x, ?): 5 is no policy; give one of MLC_PARTITION_AUTO, NEVER, ALWAYS" },
+        { { by.f, 0 }, mlc_at_level(MLC_STORE_AT, empty, (mlc_loc){ "a.c", 3 }),
+          "a.c:3: schedule by: store_at(?): loop 1 has no value; make its Var with mlc_var_new" },
+        { { by.f, 0 }, mlc_level_of((struct mlc_level_args){ { "a.c", 3 }, empty, x }),
+          "a.c:3: schedule by: level(?, x): loop 1 has no value; make its Var with mlc_var_new" },
+        { { by.f, 0 }, mlc_change_type_of((struct mlc_change_args){ { "a.c", 3 }, MLC_INDEX, false }),
+          "a.c:3: schedule by: change_type(index): 14 is no type of numbers; give one of MLC_I8 to MLC_F64" },
         { { by.f, 0 }, mlc_prefetch_of((struct mlc_prefetch_args){ { "a.c", 3 }, by, x, x, 1, (mlc_fetch)9 }),
           "a.c:3: schedule by: prefetch(by, x, x, 1, .bounds = ?): 9 is no way to fetch out of bounds; give one of MLC_FETCH_CLAMP, GUARD, NON_FAULTING" },
     };
