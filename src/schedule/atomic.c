@@ -231,7 +231,7 @@ static void break_ties(Resolve *r, StageSched *st) {
         part[k] = def->rhs[k]->kid[1];
     }
     sch_join(r->ir, &fold, f->n, old, part, rhs);
-    Def *now = alg_build(r->ir, f, DEF_SET, def->rank, def->lhs, f->n, rhs, def->loc);
+    Def *now = alg_build(r->ir, f, DEF_SET, def->rank, def->lhs, f->n, rhs, NULL, def->loc);
     if (!now) ir_raise_poison(r->fault, f->poison);
     st->def = f->def.at[st->index] = now;
 }

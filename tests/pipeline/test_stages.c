@@ -71,6 +71,16 @@ static const struct {
       "plan c { h: split(y, yo, yi, 4), parallel(yo); f: compute_at(h, yo), async(); g: compute_at(h, yo); } "
       "plan d { h: split(y, yo, yi, 4); f: compute_at(h, yo), reorder_storage(_1, _0), align_storage(_1, 16); "
       "g: store_root(), compute_at(h, yo), reorder_storage(y, x), align_storage(y, 4); }", 4 },
+    /* loops around the calls */
+    { "input in: i32[2]; g(x, y) = in(x, y) + 1; extern stage f: i32[2] = blur(g, 2); output f; "
+      "plan a { f: split(_1, yo, yi, 4), parallel(yo); g: compute_at(f, yo), vectorize(x, 8); } "
+      "plan b { f: parallel(_1), serial(_0); } plan c { f: rename(_1, t), parallel(t, 5); g: compute_root(); } "
+      "plan d { f: tile(_0, _1, xo, yo, xi, yi, 8, 4), serial(xo), parallel(yo); g: compute_at(f, xo); }", 12 },
+    { "input in: i32[2]; g(x, y) = in(x, y) + 1; row(x) = i32(x * x); extern stage f: {i32, i32}[2] = cross(g, row); "
+      "extern stage e: i32[2] = ramp(3); h(x, y) = f(x, y)[0] * f(x, y + 1)[1] + e(y, x); output h; "
+      "plan a { e: parallel(_0); f: serial(_1); g: compute_root(); row: compute_at(f, _1); } "
+      "plan b { h: split(y, yo, yi, 4), parallel(yo); e: compute_at(h, yo), serial(_1); f: compute_at(h, yo), split(_0, xo, xi, 8), parallel(xo); "
+      "g: compute_at(f, xo); row: compute_at(f, xo); }", 4 * 21 + 12 },
 };
 
 typedef struct {
@@ -332,6 +342,9 @@ static const struct {
       "the C function of the extern stage f returned -3, which is an error; look up what it means by that", true },
     { 0, 5, 0, "h: split(y, yo, yi, 4), parallel(yo); f: compute_at(h, yo); g: compute_at(h, yo)",
       "the C function of the extern stage f returned 5, which is an error; look up what it means by that", true },
+    { 0, 5, 0, "f: parallel(_1); g: compute_root()", "the C function of the extern stage f returned 5, which is an error; look up what it means by that", true },
+    { 7, 0, 0, "f: split(_0, xo, xi, 8), serial(xo); g: compute_at(f, xo)",
+      "the C function of the extern stage f returned 7, which is an error; look up what it means by that", true },
     { 0, 0, 1, "", "the C function of the extern stage f changed the type or rank of a buffer, or gave its outputs different boxes; let it set mins and extents alone", true },
     { 0, 0, 2, "", "the C function of the extern stage f asked for a negative extent, or for a box past 2^40; let it fill all mins and extents", true },
     { 0, 0, 3, "", "the C function of the extern stage f made the box of its output smaller; let it keep or enlarge it", true },
