@@ -13,11 +13,34 @@ Suite *stages_suite(void);
 enum { SIDE = 60, W = 21, H = 13 };
 static int32_t source[SIDE][SIDE];
 
+/* Each row of the input, which has [0, 16) along dimension 0, sorted: a whole row at a time, whatever is asked of it. */
+static int by_value(const void *a, const void *b) {
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int stage_sort(mlc_buffer *const *in, mlc_buffer *const *out, const mlc_scalar *arg) {
+    (void)arg;
+    if (!out[0]->data) {
+        in[0]->dim[0].min = out[0]->dim[0].min = 0;
+        in[0]->dim[0].extent = out[0]->dim[0].extent = 16;
+        return 0;
+    }
+    atomic_fetch_add(&runs, 1);
+    for (int64_t y = out[0]->dim[1].min; y <= last(out[0], 1); y++) {
+        int32_t row[16];
+        for (int i = 0; i < 16; i++) row[i] = *i32_at(in[0], i, y);
+        qsort(row, 16, sizeof *row, by_value);
+        for (int i = 0; i < 16; i++) *i32_at(out[0], i, y) = row[i];
+    }
+    return 0;
+}
+
 static mlc_ctx *new_ctx(void) {
     static const struct {
         const char *name;
         mlc_stage_fn fn;
-    } row[] = { { "blur", stage_blur }, { "ramp", stage_ramp }, { "blocks", stage_blocks }, { "cross", stage_cross } };
+    } row[] = { { "blur", stage_blur }, { "ramp", stage_ramp }, { "blocks", stage_blocks }, { "cross", stage_cross }, { "sort", stage_sort } };
     mlc_ctx *ctx = mlc_ctx_new();
     reset_stages();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) mlc_extern_stage_new(ctx, row[i].name, row[i].fn);
@@ -137,6 +160,32 @@ START_TEST(values) {
         }
     }
     mlc_ctx_free(ctx);
+}
+END_TEST
+
+/* Sorted rows, read by pieces of them: each piece asks for the whole row, which then is computed once a row. */
+START_TEST(sorted) {
+    static const char *const plan[] = { "", "f: compute_at(h, y); g: compute_at(h, y), vectorize(x, 8)", "h: tile(x, y, xo, yo, xi, yi, 4, 2); f: compute_at(h, yo)",
+                                        "f: serial(_1)" };
+    static const int calls[] = { 1, H, (H + 1) / 2, H };
+    for (int i = 0; i < 4; i++) {
+        static int32_t out[H][16];
+        mlc_ctx *c = new_ctx();
+        mlc_program *p = read_text(c, "input in: i32[2]; g(x, y) = in(x, y) * 3 % 101; extern stage f: i32[2] = sort(g); "
+                                      "h(x, y) = f(15 - x, y); output h;");
+        mlc_func h = mlc_program_output(p, 0);
+        mlc_plan *q = mlc_plan_new(c);
+        mlc_buffer *to = mlc_wrap(&out[0][0], 16, H);
+        bind_all(c);
+        ck_assert_msg(mlc_plan_parse(q, plan[i], "plan"), "%s", mlc_error(c));
+        runs = 0;
+        bool good = mlc_realize_all(q, 1, &h, &to, 1, NULL);
+        ck_assert_msg(good, "%s", mlc_error(c));
+        for (int y = 0; y < H; y++)
+            for (int x = 0; x + 1 < 16; x++) ck_assert_int_ge(out[y][x], out[y][x + 1]);
+        ck_assert_int_eq(runs, calls[i]);
+        mlc_ctx_free(c);
+    }
 }
 END_TEST
 
@@ -410,6 +459,7 @@ Suite *stages_suite(void) {
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, values, 0, (int)(sizeof programs / sizeof *programs));
     tcase_add_test(t, strides);
+    tcase_add_test(t, sorted);
     tcase_add_test(t, from_c);
     tcase_add_test(t, required);
     tcase_add_loop_test(t, definition, 0, (int)(sizeof wrong / sizeof *wrong));
