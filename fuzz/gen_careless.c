@@ -73,6 +73,12 @@ static void argument(Gen *g, char shape) {
     case 'v': case 'n': loop(g); break;
     case 'p': loop(g), gen_put(g, ", "), loop(g); break;
     case 'f': stage(g); break;
+    case 'a':
+        if (gen_below(g, 4)) stage(g), gen_put(g, ", ");
+        loop(g);
+        break;
+    case 'L': loop(g); break;
+    case 'T': gen_put(g, "%s", gen_type(g)); break;
     case 'F': case 'g': func(g, false); break;
     case 'w': gen_put(g, "w%d", gen_below(g, 3)); break;
     case 'm': one_of(g, sch_memories, MLC_MEMORY_COUNT); break;
@@ -88,7 +94,7 @@ static void option(Gen *g, char shape) {
     if (shape == 't') gen_put(g, "tail = "), one_of(g, sch_tails, MLC_TAIL_COUNT);
     else if (shape == 'd') gen_put(g, "way = "), one_of(g, sch_ways, MLC_WAY_COUNT);
     else if (shape == 'o') gen_put(g, "bounds = "), one_of(g, sch_fetches, MLC_FETCH_COUNT);
-    else gen_put(g, "reassociate");
+    else gen_put(g, shape == 'x' ? "lossy" : "reassociate");
 }
 
 static void directive(Gen *g, int deep) {

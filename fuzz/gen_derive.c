@@ -144,3 +144,11 @@ int factor(Plan *p, Nest *n) {
     n->n = left;
     return at;
 }
+
+/* A type that its values may not fit. */
+void retype(Plan *p, int k) {
+    static const char *const types[] = { "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64" };
+    const GenFunc *f = func_of(p, k);
+    bool hardly = f->output || f->stage || f->whole || f->elems > 1;
+    if (one_in(p, hardly ? 500 : 14)) put(p, "change_type", "%s%s", types[gen_below(p->g, 12)], one_in(p, 6) ? "" : ", .lossy");
+}

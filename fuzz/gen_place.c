@@ -1,6 +1,7 @@
 /* gen_place.c - where a Func is computed and stored, its memory, and promises about its box. */
 #include "plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Stages that read func k directly or through inlined Funcs: as bits of (func, stage). */
@@ -44,9 +45,39 @@ static Path common_path(const Plan *p, bool at[FUNCS][MOST_STAGES]) {
 
 static void put_site(Plan *p, const char *directive, const Site *s) {
     const GenFunc *f = func_of(p, s->func);
+    if (p->n_levels < (int)(sizeof p->level / sizeof *p->level) && one_in(p, 10)) {
+        put(p, directive, "l%d", p->n_levels);
+        p->level[p->n_levels++] = *s;
+        return;
+    }
     char stage[8] = "";
     if (f->updates && s->stage) strcpy(stage, s->stage == 1 ? ".u0" : s->stage == 2 ? ".u1" : ".u2");
     put(p, directive, "%s%s, %s", f->name, stage, loop_at(p, s)->name);
+}
+
+void put_levels(Plan *p) {
+    for (int i = 0; i < p->n_levels; i++) {
+        at_stage(p, func_of(p, p->level[i].func), p->level[i].stage);
+        put(p, "level", "l%d, %s", i, loop_at(p, &p->level[i])->name);
+    }
+}
+
+void call_loops(Plan *p, int k) {
+    const GenFunc *f = func_of(p, k);
+    char head[32];
+    snprintf(head, sizeof head, "extern stage %s:", f->name);
+    const char *line = strstr(p->g->text, head), *fn = line ? strchr(line, '=') : NULL;
+    bool more = fn && !strncmp(fn, "= blocks", 8); /* writes more than the slice that it is asked for */
+    if (!f->rank || !one_in(p, more ? 20 : 2)) return;
+    int d = gen_below(p->g, f->rank), at = p->g->next_name;
+    switch (gen_below(p->g, 4)) {
+    case 0: put(p, "serial", "_%d", d); break;
+    case 1: put(p, "parallel", "_%d, %d", d, a_factor(p)); break;
+    default:
+        p->g->next_name += 2;
+        put(p, "split", "_%d, w%d, w%d, %d", d, at, at + 1, a_factor(p));
+        put(p, one_in(p, 2) ? "serial" : "parallel", "w%d", at);
+    }
 }
 
 /* A task of its own, which what is stored outside of it must let run ahead: rarely. */

@@ -77,11 +77,13 @@ void schedule(Plan *p, int k) {
     for (int s = 0; s <= f->updates; s++) {
         at_stage(p, f, s);
         if (has_loops) start_nest(p, k, s);
+        if (s == 0) retype(p, k);
         if (s ? p->inlined[k] : !place(p, k)) continue;
         int parts = s ? factor(p, &p->nest[k][s]) : 0;
         if (has_loops) loops(p, &p->nest[k][s]);
         if (has_loops && one_in(p, 40)) put(p, "unscheduled", "%s", "");
         if (s == 0 && !f->stage) memory(p, k);
+        if (!has_loops) call_loops(p, k);
         if (parts) schedule_parts(p, parts);
     }
 }
@@ -100,7 +102,7 @@ static void prefetch_some(Plan *p) {
         }
 }
 
-static void (*const at_end[])(Plan *p) = { prefetch_some };
+static void (*const at_end[])(Plan *p) = { prefetch_some, put_levels };
 
 void gen_plan(Gen *g, bool careless) {
     static Plan plan;

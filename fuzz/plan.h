@@ -71,6 +71,8 @@ typedef struct {
     char stage[40];  /* the stage at hand */
     bool in_braces;  /* directives go into the braces of one that is open, where `lines` stand already */
     int lines;
+    Site level[8];   /* where the levels l0, l1 ... are, which the last lines say */
+    int n_levels;
 } Plan;
 
 /* gen_plan.c */
@@ -96,12 +98,15 @@ void prefetch(Plan *p, const Nest *n, int f);
 /* gen_place.c */
 bool place(Plan *p, int k); /* false: it is inlined */
 void memory(Plan *p, int k);
+void put_levels(Plan *p);
+void call_loops(Plan *p, int k); /* around the calls of an extern stage */
 
 /* gen_derive.c */
 bool reads(const Plan *p, int c, int s, int k); /* stage s of Func c reads Func k, wrappers and parts considered */
 void put_wrapper(Plan *p, int k);
 void put_in(Plan *p, int k);
 bool is_fold(const Plan *p, const Nest *n, bool *exact); /* exact: in every order */
+void retype(Plan *p, int k);
 int factor(Plan *p, Nest *n); /* the number of the parts, 0: none were made */
 
 #endif
