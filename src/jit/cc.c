@@ -24,6 +24,9 @@ extern char **environ;
 #define V3 "-march=x86-64 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mmovbe -mpopcnt"
 #define V4 V3 " -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mprefer-vector-width=512"
 static const char *const isa_flags[] = { "-march=x86-64", "-march=x86-64 -msse4.2 -mpopcnt", V3, V4 };
+/* A compiler asks the processor.  This process may run on less of it: under valgrind, or where the system does not
+ * keep the wider registers. */
+static const char *const native_flags[] = { "-march=native -mno-avx", "-march=native -mno-avx", "-march=native -mno-avx512f", "-march=native" };
 
 #define FEATURES(X)                                                                                              \
     X("sse4.2") X("popcnt") X("avx") X("avx2") X("fma") X("bmi") X("bmi2") X("avx512f") X("avx512bw")            \
@@ -170,7 +173,7 @@ const char *jit_flags(Arena *a, const JitOptions *o, const JitCompiler *c) {
     bool sanitized = strstr(extra, "-fsanitize") != NULL;
     const char *quiet = c->is_gcc ? "-ftree-pre -fno-tree-vectorize -fno-tree-slp-vectorize"
                                   : "-fno-vectorize -fno-slp-vectorize -fno-unroll-loops";
-    const char *march = o->native ? "-march=native" : isa_flags[o->isa];
+    const char *march = (o->native ? native_flags : isa_flags)[o->isa];
     return arena_printf(a, "-std=c11 -pipe -w -O%d %s -ffp-contract=off -fwrapv -fno-strict-aliasing -fno-math-errno "
                         "-fno-trapping-math -fno-stack-protector -fPIC %s%s %s %s", o->opt ? o->opt : c->is_gcc ? 1 : 2, quiet, march,
                         o->openmp ? " -fopenmp" : "", o->object ? "-c" : sanitized ? "-shared" : "-shared -nostdlib", extra);
