@@ -45,6 +45,11 @@ static const struct {
     { "a(x) = x; b(x) = a(0) + a(x); output b; plan p { b: split(x, xo, xi, 8), vectorize(xi); a: compute_at(b, xi); }",
       "p.mlc:2: schedule a: compute_at(b, xi): the box of a has a size that differs between the lanes of the vector loop "
       "'xi'; place it outside of that loop" },
+    { "f(x, y) = x + y; g(x, y) = f(x, y) + f(x + 1, y + 2); output g; plan p { f: compute_at(g, x), store_in(register); }",
+      "p.mlc:2: schedule f: store_in(register): f cannot live in registers: its index f.y * 2 + f.x - g.y * 2 - g.x is no "
+      "constant; unroll its loops, or store it on the stack" },
+    { "f(x, y) = x + y; g(x, y) = f(0, y) + f(1, y) + x; output g; plan p { g: parallel(x); f: compute_at(g, y), store_in(register), unroll(x), unroll(y); }",
+      "p.mlc:2: schedule f: store_in(register): f cannot live in registers: a parallel loop shares it; unroll its loops, or store it on the stack" },
     { "input in: i32[1]; f(x) = in(x * 4611686018427387904 + 7);\noutput f; plan p {}",
       "p.mlc:2: f: its indices overflow 64 bits whatever the sizes; use smaller constants" },
 };

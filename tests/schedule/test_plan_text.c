@@ -66,7 +66,7 @@ END_TEST
 /* Every row's own example parses, and prints as it is. */
 START_TEST(examples) {
     mlc_ctx *ctx = world();
-    ck_assert(mlc_let(ctx, out(x, y) = 1));
+    ck_assert(mlc_let(ctx, out(x, y) = 1; param version: i32));
     for (int i = 0; i < MLC_DIRECTIVE_COUNT; i++) {
         const DirectiveInfo *d = &sch_directives[i];
         char line[256], expected[256];
