@@ -54,17 +54,24 @@ const Facts *low_facts(Build *b, const Scope *outer, const Scope *inner) {
 
 /* ---- unions ---- */
 
-static const Node *pick(Build *b, const Facts *f, const Node *a, const Node *c, bool least) {
+static const Node *pick(Build *b, Sim *s, const Node *a, const Node *c, bool least) {
     if (!a || !c) return NULL;
     if (a == c) return a;
     int64_t d;
-    const Node *difference = sim_simplify(b->ir, f, ir_sub(b->ir, a, c));
+    const Node *difference = sim_run(s, ir_sub(b->ir, a, c));
     if (ir_is_int(difference, &d)) return (d < 0) == least ? a : c;
-    return sim_simplify(b->ir, f, least ? ir_min(b->ir, a, c) : ir_max(b->ir, a, c));
+    return sim_run(s, least ? ir_min(b->ir, a, c) : ir_max(b->ir, a, c));
+}
+
+static Interval unite(Build *b, Sim *s, Interval a, Interval c) {
+    return (Interval){ pick(b, s, a.lo, c.lo, true), pick(b, s, a.hi, c.hi, false) };
 }
 
 Interval low_union(Build *b, const Facts *f, Interval a, Interval c) {
-    return (Interval){ pick(b, f, a.lo, c.lo, true), pick(b, f, a.hi, c.hi, false) };
+    Sim *s = sim_begin(b->ir, f);
+    Interval i = unite(b, s, a, c);
+    sim_end(s);
+    return i;
 }
 
 const Node *low_length(Build *b, const Facts *f, Interval i) {
@@ -190,8 +197,9 @@ static Interval related(Build *b, const Facts *f, const StageNest *st, const Nod
     return i;
 }
 
-/* A coordinate, unless it was met in that dimension. */
-static void add_coord(Build *b, const Facts *f, const StageNest *st, const Node *access, int d, PtrMap *seen,
+/* A coordinate, unless it was met in that dimension.  The scope `all` is one for all of them: of the ends of a union
+ * each pair is compared, and those that were there before are known. */
+static void add_coord(Build *b, const Facts *f, Sim *all, const StageNest *st, const Node *access, int d, PtrMap *seen,
                       Interval *box) {
     const Node *coord = access->kid[d], *why = NULL;
     if (pm_has(seen, coord)) return;
@@ -199,7 +207,7 @@ static void add_coord(Build *b, const Facts *f, const StageNest *st, const Node 
     Interval i = bounds_of(b, f, coord, &why);
     if (st->n_where) i = related(b, f, st, coord, i);
     if (!i.lo || !i.hi) unbounded(b, ERR_UNBOUNDED, st, access->u.func, d, coord, why);
-    *box = box->lo ? low_union(b, b->base, *box, i) : i;
+    *box = box->lo ? unite(b, all, *box, i) : i;
 }
 
 /* The variables of a stage's points between `at` and its leaf, where its predicates hold. */
@@ -232,8 +240,10 @@ void low_required_by(Build *b, Func *f, const StageNest *st, const Scope *at, In
     const Read *read = find_read(st, f);
     PtrMap seen[MAX_RANK];
     for (int d = 0; d < f->rank; d++) pm_init(&seen[d], b->arena);
+    Sim *all = sim_begin(b->ir, b->base);
     for (int i = 0; read && i < read->access.n; i++)
-        for (int d = 0; d < f->rank; d++) add_coord(b, facts, st, read->access.at[i], d, &seen[d], &box[d]);
+        for (int d = 0; d < f->rank; d++) add_coord(b, facts, all, st, read->access.at[i], d, &seen[d], &box[d]);
+    sim_end(all);
 }
 
 void low_required(Build *b, Func *f, const Scope *at, Interval *box) {
