@@ -11,10 +11,11 @@
  * instruction sets this machine has.  All must give the same bytes and leave all other bytes alone.
  * A line of a plan that is refused is taken away until the rest is legal; careless plans stay as they are.
  * Blocks of seeds share one compiler's run.  Workers take blocks; one that dies is replaced, and the seed
- * it died on is a failure.  What fails is made smaller and written to build/fuzz. */
+ * it died on is a failure.  What fails is made smaller and written to build/fuzz.  An interrupt ends the run early. */
 #include "coverage.h"
 #include "shrink.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,9 +161,9 @@ static bool draw(uint64_t seed, Trial *t) {
     return false;
 }
 
-/* A careless plan promises of an output's buffer what nobody made it hold. */
+/* A careless plan promises of an output's buffer what nobody made it hold, and asks for boxes that no memory does. */
 static bool broken_promise(int code) {
-    return careless && (code == ERR_BUFFER_MIN || code == ERR_BUFFER_EXTENT || code == ERR_BUFFER_MIN_ALIGN || code == ERR_BUFFER_EXTENT_ALIGN);
+    return careless && (code == ERR_OUT_OF_MEMORY || code == ERR_BUFFER_MIN || code == ERR_BUFFER_EXTENT || code == ERR_BUFFER_MIN_ALIGN || code == ERR_BUFFER_EXTENT_ALIGN);
 }
 
 static void finish(Trial *t) {
@@ -232,6 +233,8 @@ static pid_t start(Worker *w, uint64_t first, long n) {
     fflush(stdout);
     pid_t pid = fork();
     if (pid) return pid;
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
     self = w;
     work(first, n);
     return 0;
@@ -246,8 +249,17 @@ static void bury(Worker *w, int status) {
     else if (shared->slow++ < MOST_SLOW) shared->slow_seed[shared->slow - 1] = w->seed;
 }
 
+/* The run ends with the blocks at hand. */
+static void stop_early(int sig) {
+    (void)sig;
+    shared->next_block = LONG_MAX / 2;
+}
+
 static void run_all(uint64_t first, long n) {
     pid_t pid[MOST_WORKERS];
+    struct sigaction early = { .sa_handler = stop_early, .sa_flags = SA_RESTART };
+    sigaction(SIGINT, &early, NULL);
+    sigaction(SIGTERM, &early, NULL);
     for (int i = 0; i < workers; i++) {
         shared->worker[i].block = shared->next_block++;
         pid[i] = start(&shared->worker[i], first, n);
@@ -360,7 +372,8 @@ int main(int argc, char **argv) {
     double since = now();
     run_all(first, n);
     double seconds = now() - since;
-    int few = table(n);
+    long ran = shared->done + shared->slow;
+    int few = table(ran < n ? ran : n);
     write_failures();
     summary(seconds, few);
     return shared->failures || few;

@@ -122,7 +122,7 @@ static void read(Run *r, const Lane *l, Code *c, int i) {
         state |= c->state[s->kid[k]];
     }
     int64_t at = run_offset(r, m, s->e->n, p);
-    run_check_held(r, m, at, p);
+    if (!run_holds(r, m, at, p)) state = GARBAGE;
     mlc_type t = m->storage->type[s->e->aux];
     c->slot[i] = val_load(t, m->data[s->e->aux] + at * (int64_t)mlc_type_size(t));
     c->state[i] = state | m->state[s->e->aux][at - m->first];
@@ -205,6 +205,7 @@ Value run_eval(Run *r, const Lane *l, const Node *e, State *state) {
 int64_t run_index(Run *r, const Lane *l, const Node *e, const char *what) {
     State state;
     Value v = run_eval(r, l, e, &state);
+    if (state == GARBAGE) run_blame_stale(r);
     if (state == GARBAGE) fault_raise(r->fault, ERR_LOOPS_DECIDES, NULL, what);
     return v.i;
 }

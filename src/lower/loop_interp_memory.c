@@ -71,7 +71,9 @@ static void check_output(Run *r, const Memory *m, int k) {
     for (;;) {
         int64_t at = 0;
         for (int d = 0; d < s->rank; d++) at += p[d] * m->stride[d];
-        if (m->state[k][at - m->first] == GARBAGE)
+        bool garbage = m->state[k][at - m->first] == GARBAGE;
+        if (garbage) run_blame_stale(r);
+        if (garbage)
             fault_raise(r->fault, ERR_LOOPS_GARBAGE, NULL, s->name, (long long)(s->rank ? p[0] + m->min[0] : 0),
                         (long long)(s->rank > 1 ? p[1] + m->min[1] : 0));
         int d = 0;
@@ -207,13 +209,23 @@ void run_hold(const Memory *m, int64_t offset, const int64_t *coord) {
     if (m->point) memcpy(m->point[offset - m->first], coord, sizeof *coord * (size_t)m->storage->rank);
 }
 
-/* A circular buffer that is too small shows here: the element holds another point by now. */
-void run_check_held(Run *r, const Memory *m, int64_t offset, const int64_t *coord) {
+/* A circular buffer that is too small shows here: the element holds another point by now.  Where a tail computes
+ * points that nobody asked for, that is as good as any garbage. */
+bool run_holds(Run *r, const Memory *m, int64_t offset, const int64_t *coord) {
     const Storage *s = m->storage;
-    if (!m->point || r->p->flat || m->state[0][offset - m->first] == GARBAGE) return;
+    if (!m->point || r->p->flat || m->state[0][offset - m->first] == GARBAGE) return true;
     const int64_t *held = m->point[offset - m->first];
-    for (int d = 0; d < s->rank; d++)
-        if (held[d] != coord[d])
-            fault_raise(r->fault, ERR_LOOPS_STALE, NULL, s->name, (long long)coord[d], d, (long long)s->fold[d],
-                        (long long)held[d]);
+    for (int d = 0; d < s->rank; d++) {
+        if (held[d] == coord[d]) continue;
+        if (!r->stale.storage) r->stale = (Stale){ s, d, coord[d], held[d] };
+        return false;
+    }
+    return true;
+}
+
+void run_blame_stale(Run *r) {
+    const Stale *w = &r->stale;
+    if (!w->storage) return;
+    fault_raise(r->fault, ERR_LOOPS_STALE, NULL, w->storage->name, (long long)w->wanted, w->d, (long long)w->storage->fold[w->d],
+                (long long)w->held);
 }

@@ -51,10 +51,18 @@ typedef struct {
     uint8_t *state;
 } Code;
 
+/* A read of a circle whose element held another point by then. */
+typedef struct {
+    const Storage *storage; /* NULL: there was none */
+    int d;
+    int64_t wanted, held;   /* in dimension d */
+} Stale;
+
 typedef struct {
     Arena *arena;
     Fault *fault;
     const Program *p;
+    Stale stale;         /* the first one */
     struct mlc_buffer *const *buffers;
     const mlc_scalar *params;
     uint64_t seed;
@@ -104,7 +112,8 @@ void run_release(Run *r, Memory *m);
 int64_t run_offset(Run *r, const Memory *m, int n, const int64_t *coord);
 bool run_inside(const Run *r, const Memory *m, int n, const int64_t *coord);
 void run_hold(const Memory *m, int64_t offset, const int64_t *coord);
-void run_check_held(Run *r, const Memory *m, int64_t offset, const int64_t *coord);
+bool run_holds(Run *r, const Memory *m, int64_t offset, const int64_t *coord); /* else what is read is garbage */
+void run_blame_stale(Run *r); /* garbage has reached what counts: it came from a stale element, if there was one */
 void run_check_outputs(Run *r, const Lane *l);
 uint64_t run_random(uint64_t *state);
 
