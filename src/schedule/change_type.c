@@ -228,7 +228,8 @@ static void redefine(Derive *d, const PlanLine *l, Func *f, Change *c) {
     for (int k = 0; k < n; k++) {
         const Def *t = sch_changed_def(c, old[k]);
         const Node *value = ir_node(d->ir, OP_CAST, l->d.type, 0, 0, 1, &t->rhs[0]);
-        Def *def = alg_build(d->ir, f, t->op, t->rank, t->lhs, 1, &value, old[k]->rdom, t->loc);
+        RDom *written = t->rdom ? t->rdom->var[0]->rdom : NULL; /* of which t's may be a copy with other conditions */
+        Def *def = alg_build(d->ir, f, t->op, t->rank, t->lhs, 1, &value, written, t->loc);
         if (!def) ir_raise_poison(d->fault, f->poison);
         def->rdom = t->rdom;
         VEC_PUSH(d->arena, &f->def, def);
