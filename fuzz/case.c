@@ -181,7 +181,7 @@ void case_lower(Case *c) {
     c->dense = !stride && (c->layout == 0 || c->layout % 3 == 0);
     if (FAULT_TRY(&c->fault, barrier)) {
         ir_interner_init(&c->ir, &c->arena, &c->ctx->ir);
-        LowerOptions o = { .name = "out", .dense = c->dense, .verify = true };
+        LowerOptions o = { .name = "out", .dense = c->dense, .verify = true, .profile = c->data % 4 == 1, .trace = c->data % 8 == 1 };
         c->program = low_lower(&c->arena, &c->ir, resolve(c), &o);
         o.stop_after = "unroll";
         if (c->data % 3 == 0) c->shaped = low_lower(&c->arena, &c->ir, resolve(c), &o);
@@ -424,14 +424,27 @@ static void restore(Case *c) {
 
 /* ---- both interpreters ---- */
 
+/* What profiles count is what is stored. */
+static void check_counts(Case *c, const Program *p, const LoopStats *stats) {
+    for (int i = 0; i < p->watched.n; i++) {
+        const Watched *w = &p->watched.at[i];
+        int64_t want = low_stores(stats, w->func, w->stage), got = low_counted(stats, i, COUNT_POINTS);
+        if (i < CASE_SLOTS) c->points[i] = got;
+        if (p->flat && got != want)
+            fail(c, "points counted", arena_printf(&c->arena, "%s: %lld, not %lld", w->name, (long long)got, (long long)want));
+    }
+}
+
 static void run_loops(Case *c, const Program *p, const char *what) {
     mlc_buffer *b[CASE_SLOTS];
     Barrier barrier;
     for (int i = 0; i < c->n_slots; i++) b[i] = &c->slot[i].b;
     if (FAULT_TRY(&c->fault, barrier)) {
-        low_interpret(&c->arena, p, b, c->param, c->data);
+        LoopStats stats = { .live = 0 };
+        low_interpret_counted(&c->arena, p, b, c->param, c->data, &stats);
         FAULT_END(&c->fault, barrier);
         compare(c, what);
+        check_counts(c, p, &stats);
     } else {
         stop(c, what, &c->fault.info);
     }
@@ -582,6 +595,16 @@ static void no_print(void *user, const char *label, int n, const mlc_type *type,
     (void)user, (void)label, (void)n, (void)type, (void)value;
 }
 
+/* The code counts what the loop interpreter did; what depends on garbage past the end is anyone's. */
+static void check_watch(Case *c, const Watch *w, const char *what) {
+    bool garbage = strstr(c->text, ".tail = round") || strstr(c->text, ".tail = predicate");
+    for (int i = 0; w && !garbage && i < c->program->watched.n && i < CASE_SLOTS; i++) {
+        int64_t got = watch_sum(w, i).count[WATCH_POINTS];
+        if (got != c->points[i])
+            fail(c, what, arena_printf(&c->arena, "points of %s: %lld, not %lld", c->program->watched.at[i].name, (long long)got, (long long)c->points[i]));
+    }
+}
+
 static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
     static const struct { const char *name; void (*fn)(void); } externs[] = {
         { "blend", (void (*)(void))blend }, { "twist", (void (*)(void))twist }, { "nudge", (void (*)(void))nudge },
@@ -614,8 +637,9 @@ static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
         }
     }
     configuration(c, what, sizeof what);
+    Watch *watch = c->program->watched.n ? watch_new(&mlc_allocator_libc, c->program->watched.n, 100) : NULL;
     for (int run = 0; run < 2 && (!run || memo_stats(user.memo).entries); run++) { /* once more where values are kept */
-        mlc_call call = { .data = data, .shape = shape, .param = c->param, .hooks = &hooks };
+        mlc_call call = { .data = data, .shape = shape, .param = c->param, .hooks = &hooks, .watch = watch_hooks(watch, 0) };
         call.mode = fp_enter();
         int r = fn(&call);
         fp_leave(call.mode);
@@ -623,8 +647,10 @@ static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
         snprintf(e.message, sizeof e.message, "the kernel says %s", mlc_error_name((int)call.error[0]));
         if (r) stop(c, what, &e);
         else compare(c, what);
+        if (!r && !run) check_watch(c, watch, what);
         restore(c);
     }
+    watch_free(watch);
     memo_free(user.memo);
 }
 

@@ -55,6 +55,7 @@ typedef struct {
     int opt;
     uint64_t data;
     long layout;
+    int64_t points[CASE_SLOTS]; /* of the stages that are watched */
     const char *source; /* C; NULL: none, or too large to compile in bulk */
     bool bulk;
 } Case;

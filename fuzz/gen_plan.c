@@ -84,6 +84,7 @@ void schedule(Plan *p, int k) {
         if (has_loops && one_in(p, 40)) put(p, "unscheduled", "%s", "");
         if (s == 0 && !f->stage) memory(p, k);
         if (!has_loops) call_loops(p, k);
+        if (s == 0 && one_in(p, 16)) put(p, one_in(p, 2) ? "profile" : "trace", "%s", "");
         if (parts) schedule_parts(p, parts);
     }
 }

@@ -6,9 +6,9 @@
 #include <mlc/expr.h>
 #include <mlc/func.h>
 #include <mlc/run.h>
-#include <mlc/run.h>
 #include <mlc/runtime.h>
 #include <mlc/schedule.h>
 #include <mlc/text.h>
+#include <mlc/watch.h>
 
 #endif

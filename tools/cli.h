@@ -22,6 +22,8 @@ typedef struct {
     const char *level, *out, *name; /* --level, -o, --name */
     int rounds;
     bool object, openmp, time;
+    bool profile, tsv;              /* --profile, --profile=tsv */
+    const char *trace;              /* --trace-chrome */
     mlc_options options;
 } Args;
 

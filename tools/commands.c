@@ -36,6 +36,21 @@ static const char *chosen(const Args *a) {
 
 /* ---- run ---- */
 
+/* What --profile and --trace-chrome ask for. */
+static bool report(const Args *a, const mlc_module *m) {
+    mlc_error_info e;
+    int64_t lost;
+    bool good = !a->profile || mlc_profile_print(m, stdout, a->tsv ? MLC_PROFILE_TSV : MLC_PROFILE_TABLE, &e);
+    if (good && a->trace) good = mlc_trace_write(m, a->trace, &e);
+    if (!good) complain("%s", e.message);
+    if (good && a->trace) {
+        long long kept = mlc_trace_spans(m, &lost);
+        if (lost) complain("--trace-chrome %s: it holds the first %lld spans, and %lld more found no room; "
+                           "say --most-spans %lld, or trace() in the plan, of some Funcs alone", a->trace, kept, (long long)lost, kept + (long long)lost);
+    }
+    return good;
+}
+
 static int run_module(Job *j, Args *a, mlc_module *m) {
     Slots s = { .n = 0 };
     mlc_error_info e;
@@ -45,7 +60,7 @@ static int run_module(Job *j, Args *a, mlc_module *m) {
         bool good = mlc_run(m, s.n, s.at, 0, NULL, &e) == 0;
         t = now_us() - t;
         if (!good) complain("%s", e.message);
-        else if (slots_write(&s, a, m)) r = EXIT_GOOD;
+        else if (slots_write(&s, a, m) && report(a, m)) r = EXIT_GOOD;
         mlc_times p = mlc_module_times(m);
         if (a->time)
             printf("key_ms\t%.3f\nlower_ms\t%.3f\ncodegen_ms\t%.3f\nbuild_ms\t%.3f\nload_ms\t%.3f\n"
@@ -56,11 +71,21 @@ static int run_module(Job *j, Args *a, mlc_module *m) {
     return r;
 }
 
+/* Does the plan itself name the Funcs that it is about? */
+static bool says(const mlc_plan *plan, mlc_directive_kind kind) {
+    mlc_directive d;
+    for (int i = 0; mlc_plan_get(plan, i, NULL, &d); i++)
+        if (d.kind == kind) return true;
+    return false;
+}
+
 int cmd_run(Args *a) {
     Job j;
     if (!job_open(&j, a)) return EXIT_FAIL;
     int r = EXIT_FAIL;
     mlc_plan *plan = job_params(&j, a) ? job_plan(&j, chosen(a)) : NULL;
+    a->options.profile = a->profile && !says(plan, MLC_PROFILE);
+    a->options.trace = a->trace && !says(plan, MLC_TRACE);
     mlc_module *m = plan ? compile(&j, a, plan) : NULL;
     if (m) r = run_module(&j, a, m);
     mlc_module_free(m);
@@ -171,6 +196,24 @@ static void print_trials(const Args *a, Trial *t, int n) {
     }
 }
 
+/* Each plan once more, in code that reports: the times above are of code that does not. */
+static bool profile_trials(Job *j, const Args *a, const Trial *t, int n, const Slots *s) {
+    Args profiled = *a;
+    bool good = true;
+    for (int i = 0; i < n; i++) {
+        profiled.options.profile = !says(t[i].plan, MLC_PROFILE);
+        mlc_error_info e;
+        mlc_module *m = t[i].m && !t[i].failed ? compile(j, &profiled, t[i].plan) : NULL;
+        if (!m) continue;
+        printf("\nplan\t%s\n", t[i].name);
+        bool ran = mlc_run(m, s->n, s->at, 0, NULL, &e) == 0;
+        if (!ran) complain("plan %s: %s", t[i].name, e.message);
+        good = ran && report(&profiled, m) && good;
+        mlc_module_free(m);
+    }
+    return good;
+}
+
 static bool open_trials(Job *j, const Args *a, Trial *t, int n) {
     bool any = false;
     for (int i = 0; i < n; i++) {
@@ -198,6 +241,7 @@ int cmd_bench(Args *a) {
             bool good = time_trials(t, n, &s, a->rounds);
             print_trials(a, t, n);
             for (int i = 0; i < n; i++) good = good && t[i].m;
+            if (a->profile) good = profile_trials(&j, a, t, n, &s) && good;
             r = good ? EXIT_GOOD : EXIT_FAIL;
         }
         slots_close(&s);

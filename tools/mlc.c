@@ -21,15 +21,19 @@ static const Command commands[] = {
       "a=q.npy gives q.0.npy, q.1.npy ...); NAME=VALUE sets a param.\n"
       "  --size NAME=W,H   the extents of an output, or MIN:EXTENT each (else: the most\n"
       "                    that its inputs allow; where they do not limit it, the first input's of its rank)\n"
-      "  --time            print the parts of the compile and the time of the run\n", cmd_run },
+      "  --time            print the parts of the compile and the time of the run\n"
+      "  --profile[=tsv]   print what each stage cost: time, threads, evaluations, memory; advice\n"
+      "  --trace-chrome F  write when each stage was computed, as JSON for chrome://tracing or Perfetto\n"
+      "  --most-spans N    that the trace keeps (262144)\n", cmd_run },
     { "check", "check P.mlc [options]", "Reads a program and lowers it under each of its plans.\n", cmd_check },
-    { "explain", "explain P.mlc [--level algorithm|schedule|loops|c] [options]",
+    { "explain", "explain P.mlc [--level algorithm|schedule|nest|loops|c] [options]",
       "Prints a program at a level; loops where none is given.\n", cmd_explain },
     { "emit", "emit P.mlc -o PREFIX [--name F] [--object] [--openmp] [options]",
       "Writes PREFIX.c and PREFIX.h (and PREFIX.o) that need nothing of mlc; files that mlc did not write stay.\n", cmd_emit },
     { "bench", "bench P.mlc [options] [--schedule S ...] [--rounds N] [--size NAME=W,H ...] NAME=FILE|VALUE ...",
       "Times a program under each plan given, interleaved, and prints a line of tab-separated values each.\n"
-      "Inputs without a file hold random data of the extents that --size gives.\n", cmd_bench },
+      "Inputs without a file hold random data of the extents that --size gives.\n"
+      "  --profile         run each plan once more, profiled, and print what each stage cost\n", cmd_bench },
     { "info", "info", "Prints the version, the targets of this machine and the environment that mlc reads.\n", cmd_info },
 };
 enum { COMMANDS = (int)(sizeof commands / sizeof *commands) };
@@ -70,7 +74,7 @@ static bool add_pair(Pair *list, int *n, char *text) {
 }
 
 enum { OPT_LEVEL = 256, OPT_TARGET, OPT_CC, OPT_OPT, OPT_THREADS, OPT_CHECK, OPT_NO_CACHE, OPT_SIZE, OPT_TIME, OPT_NAME,
-       OPT_OBJECT, OPT_OPENMP, OPT_ROUNDS };
+       OPT_OBJECT, OPT_OPENMP, OPT_ROUNDS, OPT_PROFILE, OPT_TRACE, OPT_SPANS };
 static const struct option options[] = {
     { "schedule", required_argument, NULL, 's' },     { "level", required_argument, NULL, OPT_LEVEL },
     { "target", required_argument, NULL, OPT_TARGET }, { "cc", required_argument, NULL, OPT_CC },
@@ -80,7 +84,8 @@ static const struct option options[] = {
     { "name", required_argument, NULL, OPT_NAME },     { "object", no_argument, NULL, OPT_OBJECT },
     { "openmp", no_argument, NULL, OPT_OPENMP },       { "rounds", required_argument, NULL, OPT_ROUNDS },
     { "output", required_argument, NULL, 'o' },        { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
+    { "profile", optional_argument, NULL, OPT_PROFILE }, { "trace-chrome", required_argument, NULL, OPT_TRACE },
+    { "most-spans", required_argument, NULL, OPT_SPANS }, { NULL, 0, NULL, 0 },
 };
 
 /* A number from 1 to `most`, 0 where the text is none. */
@@ -108,7 +113,38 @@ static bool take(Args *a, int c) {
     case OPT_OBJECT: return a->object = true;
     case OPT_OPENMP: return a->openmp = true;
     case OPT_ROUNDS: return (a->rounds = number(optarg, 1000000)) != 0;
+    case OPT_PROFILE: a->tsv = optarg != NULL; return (a->profile = true) && (!optarg || !strcmp(optarg, "tsv"));
+    case OPT_TRACE: return *(a->trace = optarg) != 0;
+    case OPT_SPANS: return (a->options.most_spans = number(optarg, 1 << 30)) != 0;
     default: return false;
+    }
+}
+
+/* Was the last NAME=VALUE there before? */
+static bool is_again(const Args *a) {
+    const char *name = a->pair[a->n_pairs - 1].name;
+    for (int i = 0; i < a->n_pairs - 1; i++)
+        if (!strcmp(a->pair[i].name, name)) return complain("%s= is given twice; give it once", name);
+    return false;
+}
+
+static const char *name_of(int o) {
+    const struct option *at = options;
+    while (at->name && at->val != o) at++;
+    return at->name ? at->name : "?";
+}
+
+/* What the option takes, for the message of a wrong value. */
+static const char *wanted(int o) {
+    switch (o) {
+    case OPT_OPT: return "a number from 1 to 3 is wanted";
+    case OPT_THREADS: return "a number from 1 to 1024 is wanted";
+    case OPT_ROUNDS: return "a number from 1 to 1000000 is wanted";
+    case OPT_SPANS: return "a number from 1 to 1073741824 is wanted";
+    case OPT_SIZE: return "NAME=EXTENTS is wanted, once a buffer";
+    case OPT_PROFILE: return "nothing or tsv is wanted";
+    case OPT_TRACE: return "a file is wanted";
+    default: return "it is given too often";
     }
 }
 
@@ -117,12 +153,15 @@ static int parse(Args *a, const Command *c, int argc, char **argv) {
     while ((o = getopt_long(argc, argv, "s:o:h", options, NULL)) != -1) {
         if (o == 'h') return usage(stdout, c);
         if (take(a, o)) continue;
-        if (o != '?') complain("the value '%s' of an option is wrong", optarg ? optarg : "");
+        if (o != '?') complain("--%s %s: %s", name_of(o), optarg ? optarg : "", wanted(o));
         return usage(stderr, c);
     }
     for (; optind < argc; optind++) {
         bool pair = strchr(argv[optind], '=') != NULL;
-        if (pair && add_pair(a->pair, &a->n_pairs, argv[optind])) continue;
+        if (pair && add_pair(a->pair, &a->n_pairs, argv[optind])) {
+            if (!is_again(a)) continue;
+            return usage(stderr, c);
+        }
         if (pair || a->file) {
             complain("'%s' is no NAME=VALUE", argv[optind]);
             return usage(stderr, c);

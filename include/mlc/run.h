@@ -36,6 +36,8 @@ typedef struct {
     int threads;        /* at most; default $MLC_NUM_THREADS, else the processors */
     bool check;         /* every access is checked at run time, naming Func and indices */
     bool no_cache;      /* neither read nor write the cache on disk */
+    bool profile, trace; /* every Func, as with the directives of that name (mlc/watch.h) */
+    int64_t most_spans; /* that a trace keeps; default 262144, of 32 bytes */
 } mlc_options;
 
 /* Bytes of a vector register of the target (as in mlc_options; NULL: the default), by which a plan may choose its
@@ -147,7 +149,7 @@ MLC_API bool mlc_required(mlc_plan *plan, int n_outputs, const mlc_func *outputs
  * rank.  False (and *error) where there is none such, or where no one box is the largest, as of in(x + y). */
 MLC_API bool mlc_allowed(mlc_func output, mlc_box *box, mlc_error_info *error);
 
-/* Prints a level: "algorithm", "schedule", "loops" or "c".  False with *error where it cannot be made. */
+/* Prints a level: "algorithm", "schedule", "nest" (which loops, which memory), "loops" or "c".  False with *error where it cannot be made. */
 MLC_API bool mlc_explain(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const char *level,
                          const mlc_options *o, FILE *to, mlc_error_info *error);
 

@@ -145,6 +145,17 @@ typedef struct {
     void (*memo_leave)(void *user, void *entry);
 } mlc_hooks;
 
+/* What a kernel that is profiled or traced reports to; of any thread.  Rows are stages, in the order of its table. */
+typedef struct mlc_watch {
+    void *user;
+    /* Adds to n counters: four a row (ticks of the processor's clock, runs, points, needed points). */
+    void (*tally)(void *user, int n, const int *counter, const int64_t *amount);
+    /* A Func's memory: its bytes, less than 0 where it is given back. */
+    void (*memory)(void *user, int row, int64_t bytes);
+    /* Something of a kind took place between two ticks, for this value of the loop around. */
+    void (*span)(void *user, int kind, int64_t begin, int64_t end, int64_t value);
+} mlc_watch;
+
 /* The argument of a compiled kernel: `int NAME(mlc_call *)`, 0 on success.  Slot s is buffer s
  * (inputs, then outputs, a slot a tuple element). */
 typedef struct {
@@ -155,6 +166,7 @@ typedef struct {
     /* on failure: the row of errors.def, the number of the check within the module, its arguments */
     int64_t error[6];
     unsigned mode;               /* the caller's floating-point mode, in which C functions run; 0: any */
+    const mlc_watch *watch;      /* NULL: nobody watches */
 } mlc_call;
 
 #ifdef __cplusplus

@@ -53,6 +53,7 @@ typedef enum {
     MLC_ATOMIC,
     MLC_MEMOIZE,
     MLC_LEVEL, MLC_CHANGE_TYPE,
+    MLC_PROFILE, MLC_TRACE,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -216,6 +217,10 @@ typedef struct mlc_plan mlc_plan;
  * input or a Func stored outside of the loop `from`, that this stage reads there `offset` iterations of `from`
  * later; `from` is `at` or a loop around it.  .bounds = MLC_FETCH_... may follow. */
 #define mlc_prefetch(...) mlc_prefetch_of((struct mlc_prefetch_args){ .loc = MLC_HERE, __VA_ARGS__ })
+/* profile(): the calls of a module count and time what this Func costs (mlc/watch.h).  trace(): they keep when it was
+ * computed, by which thread.  Both are of all stages of the Func, and want a place of its own for it. */
+#define mlc_profile() mlc_place_of(MLC_PROFILE, MLC_HERE)
+#define mlc_trace() mlc_place_of(MLC_TRACE, MLC_HERE)
 
 /* atomic([.reassociate = true]), of an update that folds with an associative operator: later lines may mark loops over
  * its RVars parallel, whose threads then join values at the same places one after the other, and one of them as

@@ -133,5 +133,7 @@ typedef mlc_rdom RDom;
 #define memoize_by(...) mlc_memoize_by(__VA_ARGS__)
 #define level(...) mlc_level(__VA_ARGS__)
 #define change_type(...) mlc_change_type(__VA_ARGS__)
+#define profile(...) mlc_profile(__VA_ARGS__)
+#define trace(...) mlc_trace(__VA_ARGS__)
 
 #endif

@@ -28,6 +28,8 @@ struct Fn {
     VEC(const void *) captured;
     int label;       /* where a failure goes: out<label>, 0: return at once */
     bool fails;      /* has a status to return */
+    VEC(int) seen;   /* watched: the counters that it keeps itself */
+    int stage;       /* ... the stage whose time passes now */
 };
 
 typedef struct {
@@ -64,6 +66,8 @@ typedef struct {
     PtrMap element;  /* element of a Storage -> the Storage: tells elements from Syms among keys */
     PtrMap channel;  /* Channel -> itself: tells channels from Syms among keys */
     PtrMap used;     /* params, buffer fields and buffers that the kernel reads at its top */
+    VEC(const char *) spans; /* traced: three texts a kind of span */
+    const Stmt *loop; /* the innermost one around */
     Fn *fn;
     const Facts *facts;
     int temps, labels;
@@ -170,6 +174,18 @@ void print_line(Gen *G, const Node *e, const Text *k);
 void parallel_call(Gen *G, const char *body, const char *extent); /* leaves the result in `failed` */
 const char *quoted(Gen *G, const char *s);
 const char *error_message(Gen *G, ErrCode code, const char *a, const char *b);
+
+/* ---- watch.c: what profiled and traced code reports ---- */
+void watch_begin(Gen *G);
+void watch_produce(Gen *G, const Stmt *s);
+void watch_count(Gen *G, const Stmt *s);
+void watch_lanes(Gen *G, const Stmt *s);          /* the same in a vector loop */
+void watch_memory(Gen *G, const Storage *t, const char *bytes, const char *sign);
+void watch_open(Gen *G, const Fn *f, StrBuf *out); /* a function's counters, before its statements */
+void watch_close(Gen *G, Fn *f, StrBuf *out);      /* what hands them over, before it returns */
+void watch_pause(Gen *G, const char *what);        /* around what other threads do, too */
+void watch_task(Gen *G, const Stmt *loop);         /* an iteration of a parallel loop ends */
+void watch_tables(Gen *G, StrBuf *out);
 
 /* ---- entry.c: what a function made ahead of time asks of its arguments ---- */
 void entry_helpers(Gen *G, StrBuf *out);

@@ -28,6 +28,17 @@ static const char call_layout[] =
     "    void (*memo_keep)(void *user, void *entry);\n"
     "    void (*memo_leave)(void *user, void *entry);\n"
     "} mlc_hooks;\n"
+    "struct mlc_watch {\n"
+    "    void *user;\n"
+    "    void (*tally)(void *user, int n, const int *counter, const i64 *amount);\n"
+    "    void (*memory)(void *user, int row, i64 bytes);\n"
+    "    void (*span)(void *user, int kind, i64 begin, i64 end, i64 value);\n"
+    "};\n"
+    "typedef struct {\n"
+    "    const char *name, *place, *again;\n"
+    "    i64 stack;\n"
+    "    u8 profiled, traced, vector, parallel, slides;\n"
+    "} mlc_watched;\n"
     "typedef struct {\n"
     "    void *const *data;\n"
     "    const i64 *shape;\n"
@@ -35,6 +46,7 @@ static const char call_layout[] =
     "    const mlc_hooks *hooks;\n"
     "    i64 error[6];\n"
     "    unsigned mode;\n"
+    "    const struct mlc_watch *watch;\n"
     "} mlc_call;\n\n"
     /* C functions run in the caller's floating-point mode, and whatever they leave, kernels go on in theirs. */
     "static __attribute__((unused)) void users_mode(const mlc_call *call) {\n"
@@ -91,7 +103,7 @@ static void gen_init(Gen *G, const Program *p, const CgOptions *o, Arena *arena)
     PtrMap *maps[] = { &G->name, &G->promoted, &G->externs, &G->element, &G->channel, &G->used };
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) pm_init(maps[i], arena);
     G->fn = ARENA_NEW(arena, Fn);
-    *G->fn = (Fn){ .depth = 1 };
+    *G->fn = (Fn){ .depth = 1, .stage = p->watched.n };
     sb_init(&G->fn->out, arena);
     pm_init(&G->fn->has, arena);
     sm_put(&G->taken, o->symbol, G);
@@ -269,7 +281,9 @@ static void write_kernel(Gen *G, StrBuf *out) {
     if (G->o->emit) entry_checks(G, out);
     sb_puts(out, top.at);
     if (G->fn->fails) sb_puts(out, "    int status = 0;\n");
+    watch_open(G, G->fn, out);
     sb_puts(out, G->fn->out.at);
+    watch_close(G, G->fn, out);
     sb_puts(out, "    return 0;\n}\n");
 }
 
@@ -284,8 +298,12 @@ void cg_cpu(StrBuf *out, const Program *p, const CgOptions *o) {
     Gen G;
     gen_init(&G, p, o, p->arena);
     bind_external(&G);
+    watch_begin(&G);
     stmt(&G, p->body);
     write_kernel(&G, out);
     if (o->emit) write_messages(&G, out);
-    else write_texts(&G, out);
+    else {
+        write_texts(&G, out);
+        watch_tables(&G, out);
+    }
 }

@@ -121,10 +121,14 @@ static void lets(Gen *G, const Stmt *s) {
 static void loop_body(Gen *G, const Stmt *s) {
     const Sym *var = s->u.loop.var;
     const Facts *outside = G->facts;
+    const Stmt *around = G->loop;
     G->facts = fact_loop(G, var, s->u.loop.min, s->u.loop.extent);
+    G->loop = s;
     bind(G, var, name_of(G, var, var->name));
     stmt(G, s->u.loop.body);
+    if (s->u.loop.kind == LOOP_PARALLEL && !G->vec) watch_task(G, s);
     unbind(G, var);
+    G->loop = around;
     G->facts = outside;
 }
 
@@ -181,12 +185,15 @@ static void write_body(Gen *G, Fn *f, const char *name, const Sym *var) {
     }
     sb_printf(out, "    const i64 %s = c->from + i;\n", name_of(G, var, var->name));
     if (f->fails) sb_puts(out, "    int status = 0;\n");
-    sb_printf(out, "%s    return 0;\n}\n\n", f->out.at);
+    watch_open(G, f, out);
+    sb_puts(out, f->out.at);
+    watch_close(G, f, out);
+    sb_puts(out, "    return 0;\n}\n\n");
 }
 
 Fn *begin_body(Gen *G) {
     Fn *f = ARENA_NEW(G->arena, Fn);
-    *f = (Fn){ .up = G->fn, .depth = 1 };
+    *f = (Fn){ .up = G->fn, .depth = 1, .stage = G->fn->stage };
     sb_init(&f->out, G->arena);
     pm_init(&f->has, G->arena);
     return G->fn = f;
@@ -217,7 +224,9 @@ static void parallel_loop(Gen *G, const Stmt *s) {
     end_body(G, f, name, var);
     open_brace(G, "%s", "");
     fill_closure(G, f, name, min);
+    watch_pause(G, "before");
     parallel_call(G, name, extent);
+    watch_pause(G, "after");
     open_brace(G, "if (failed)");
     fail_line(G, "failed");
     close_brace(G);
@@ -288,8 +297,15 @@ static void stack_array(Gen *G, const Stmt *s, int e) {
     unbind(G, &t->type[e]);
 }
 
+/* Its size; the address inside of the element's key is a key too. */
+static const char *bytes_name(Gen *G, const Storage *t, int e) {
+    return name_of(G, (const char *)&t->type[e] + 1, fmt(G, "%s_bytes", element_name(G, t, e)));
+}
+
 static void release_array(Gen *G, const Storage *t, int next) {
-    line(G, "%s;", release_text(G, element_name(G, t, next - 1)));
+    const char *name = element_name(G, t, next - 1);
+    watch_memory(G, t, bytes_name(G, t, next - 1), "-");
+    line(G, "%s;", release_text(G, name));
 }
 
 static void release_memo(Gen *G, const Storage *t, int next) {
@@ -300,13 +316,14 @@ static void release_memo(Gen *G, const Storage *t, int next) {
 static void heap_array(Gen *G, const Stmt *s, int e) {
     const Storage *t = s->u.alloc.storage;
     const char *name = element_name(G, t, e), *type = ty_c(t->type[e]);
-    const char *bytes = fresh(G, fmt(G, "%s_bytes", name));
+    const char *bytes = bytes_name(G, t, e);
     line(G, "const i64 %s = bytes_of(%s, sizeof(%s));", bytes, elements_name(G, t), type);
     line(G, "%s *%s%s = %s;", type, restricted(t), name, alloc_text(G, bytes));
     open_brace(G, "if (!%s)", name);
     const char *arg[4] = { bytes, "0", "0", "0" };
     fail_line(G, fail_text(G, ERR_OUT_OF_MEMORY, -1, arg));
     close_brace(G);
+    watch_memory(G, t, bytes, "");
     bind(G, &t->type[e], name);
     held(G, s, e + 1, release_array);
     unbind(G, &t->type[e]);
@@ -425,7 +442,7 @@ static void produce(Gen *G, const Stmt *s) {
         const char *stage = s->u.produce.stage ? fmt(G, ".u%d", s->u.produce.stage - 1) : "";
         line(G, "// %s%s", s->u.produce.func->name, stage);
     }
-    stmt(G, s->u.produce.body);
+    watch_produce(G, s);
     if (s->u.produce.keep) line(G, "hooks->memo_keep(hooks->user, (void *)%s);", in_scope(G, s->u.produce.keep));
 }
 
@@ -450,5 +467,6 @@ void stmt(Gen *G, const Stmt *s) {
     case ST_FORK: fork_tasks(G, s); break;
     case ST_TURN: take_turn(G, s); break;
     case ST_CALL: whole_call(G, s); break;
+    case ST_COUNT: watch_count(G, s); break;
     }
 }

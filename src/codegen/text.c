@@ -60,8 +60,8 @@ static const char *const reserved[] = {
     "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "asm",
     "bool", "true", "false", "main", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64",
     "call", "shape", "data", "code", "hooks", "show", "users_mode", "own_mode", "status", "closure", "fail", "INLINE", "linux", "unix", "mlc_call", "mlc_hooks", "mlc_memo",
-    "mlc_scalar", "NULL", "printf", "aligned_alloc", "free", "typeof", "c", "i", "n", "one", "failed", "bytes_of", "box_of",
-    "turn_wait", "turn_end", "turns_ended", "turns_close", "CLOSED",
+    "mlc_scalar", "mlc_watched", "mlc_watch", "NULL", "printf", "aligned_alloc", "free", "typeof", "c", "i", "n", "one", "failed", "bytes_of", "box_of",
+    "seen", "since", "begun", "counters", "ticks", "spend", "turn_wait", "turn_end", "turns_ended", "turns_close", "CLOSED",
 };
 
 static bool is_reserved(const char *s) {

@@ -418,6 +418,7 @@ void vector_stmt(Gen *G, const Stmt *s) {
     case ST_FORK: case ST_TURN: BUG(G->arena->fault, "a task inside of lanes");
     case ST_ALLOC: allocate(G, s); break; /* an array of lanes: others are obstacles */
     case ST_PRODUCE: stmt(G, s->u.produce.body); break;
+    case ST_COUNT: watch_lanes(G, s); break;
     case ST_CALL: BUG(G->arena->fault, "an extern stage in a vector loop");
     case ST_CHECK: case ST_PREFETCH: /* no lane differs */
         G->vec = NULL;

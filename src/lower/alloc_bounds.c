@@ -160,6 +160,7 @@ static void choose_memory(Room *r) {
         sb_puts(&r->note, ", kept from call to call");
         return;
     }
+    if (r->open < 0) sb_printf(&r->note, ", %lld bytes", (long long)(n * all));
     switch (r->plan->memory) {
     case MLC_MEMORY_STACK: case MLC_MEMORY_REGISTER: need_constant(r, n * all); break;
     case MLC_MEMORY_HEAP: break;
@@ -170,11 +171,10 @@ static void choose_memory(Room *r) {
     if (!small && !asked) return;
     for (int d = 0; d < t->rank; d++) t->extent[d] = ir_idx(r->b->ir, r->most[d]);
     t->const_elems = n;
-    sb_printf(&r->note, ", %lld bytes", (long long)(n * all));
     t->memory = r->plan->memory == MLC_MEMORY_HEAP ? STORE_HEAP : r->plan->memory == MLC_MEMORY_REGISTER ? STORE_REGISTER : STORE_STACK;
 }
 
-static const char *place_name(Build *b, const Scope *s) {
+const char *low_place_name(Build *b, const Scope *s) {
     while (s->up && !s->dim) s = s->up;
     return s->dim ? arena_printf(b->arena, "%s.%s", sch_stage_name(b->arena, s->stage->fn->func, s->stage->index), s->dim->name) : "root";
 }
@@ -188,7 +188,7 @@ void low_allocate(Build *b, FuncNest *fn) {
     memcpy(t->type, f->type, sizeof t->type);
     Room r = { .b = b, .fn = fn, .plan = &fn->sched->storage, .facts = low_facts(b, NULL, fn->store), .t = t, .open = -1 };
     sb_init(&r.note, b->arena);
-    sb_printf(&r.note, "at %s", place_name(b, fn->hoist));
+    sb_printf(&r.note, "at %s", low_place_name(b, fn->hoist));
     memcpy(t->order, r.plan->order, sizeof t->order);
     for (int d = 0; d < f->rank; d++) {
         t->align[d] = r.plan->dim[d].align;

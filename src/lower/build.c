@@ -39,6 +39,7 @@ void low_build(Program *p, const LowerOptions *o) {
         for (int k = 0; nests && k < nests->n; k++)
             for (int s = 0; s < nests->at[k]->run.n; s++) low_prefetch(&b, nests->at[k]->run.at[s]);
     }
+    low_watched(&b);
     low_entry_checks(&b);
     p->body = low_emit(&b);
 }

@@ -132,13 +132,29 @@ static Stmt *emit_stage(Build *b, const StageNest *st) {
     return all;
 }
 
+/* The place, where the line of its memory does not say it, and what is computed more than once. */
+static const char *produce_note(Build *b, const FuncNest *fn, int stage) {
+    const PlanLine *line = fn->sched->compute.line;
+    bool said = fn->storage && fn->storage->line == line;
+    const char *again = stage ? NULL : low_again(b, fn), *inlined = low_inlined_again(b, fn->stage.at[stage]);
+    StrBuf text;
+    sb_init(&text, b->arena);
+    if (line && !said) st_print_line(&text, line);
+    const char *part[2] = { again, inlined };
+    for (int i = 0; i < 2; i++)
+        if (part[i]) sb_printf(&text, "%s%s", text.n ? "; " : "  // ", part[i]);
+    return text.n ? text.at + 5 : NULL;
+}
+
 static Stmt *emit_func(Build *b, const FuncNest *fn) {
     int n = fn->stage.n;
     Stmt **at = ARENA_ARRAY(b->arena, Stmt *, n);
     for (int i = 0; i < n; i++) {
         Stmt *all = emit_stage(b, fn->stage.at[i]);
         at[i] = all ? st_produce(b->arena, fn->func, i, false, all) : NULL;
-        if (at[i]) at[i]->line = fn->sched->compute.line;
+        if (!at[i]) continue;
+        at[i]->line = fn->sched->compute.line;
+        if (b->options->explain) at[i]->u.produce.note = produce_note(b, fn, i);
     }
     for (int i = n - 1; i >= 0 && fn->storage->memo; i--)
         if (at[i]) {

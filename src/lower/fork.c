@@ -135,7 +135,7 @@ static Stmt *task_of(StmtMap *m, Stmt *s) {
     if (names_part(f, s)) return st_map(m, s->u.let.body);
     switch (s->kind) {
     case ST_BLOCK: return task_block(m, s);
-    case ST_STORE: case ST_EVAL: case ST_CHECK: case ST_CALL: case ST_PREFETCH: return NULL;
+    case ST_STORE: case ST_EVAL: case ST_CHECK: case ST_CALL: case ST_PREFETCH: case ST_COUNT: return NULL;
     case ST_PRODUCE: return st_map(m, s->u.produce.body);
     case ST_ALLOC: /* of others: nothing of theirs is left */
         body = st_map(m, s->u.alloc.body);

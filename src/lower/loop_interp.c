@@ -314,6 +314,13 @@ static void exec_prefetch(Run *r, const Stmt *s, const Lane *l) {
     r->stats->outside += !run_inside(r, l->memory[run_number(r, memory)], e->n, coord);
 }
 
+static void exec_count(Run *r, const Stmt *s, const Lanes *L) {
+    LoopStats *st = r->stats;
+    int at = s->u.count.at * COUNT_KINDS + (int)s->u.count.what;
+    while (st->counted.n <= at) VEC_PUSH(r->arena, &st->counted, 0);
+    for (int i = 0; i < L->n; i++) st->counted.at[at] += run_index(r, L->at[i], s->u.count.amount, "a count");
+}
+
 static void exec(Run *r, const Stmt *s, const Lanes *L) {
     State state;
     switch (s->kind) {
@@ -344,6 +351,7 @@ static void exec(Run *r, const Stmt *s, const Lanes *L) {
         for (int i = 0; i < L->n; i++) count_stores(r, s->u.call.func, (int)run_call(r, s, L->at[i]));
         break;
     case ST_PREFETCH: exec_prefetch(r, s, L->at[0]); break;
+    case ST_COUNT: exec_count(r, s, L); break;
     }
 }
 
@@ -380,4 +388,9 @@ int64_t low_stores(const LoopStats *stats, const Func *f, int stage) {
     for (int i = 0; i < stats->count.n; i++)
         if (stats->count.at[i].func == f && stats->count.at[i].stage == stage) return stats->count.at[i].stores;
     return 0;
+}
+
+int64_t low_counted(const LoopStats *stats, int at, CountKind what) {
+    int i = at * COUNT_KINDS + (int)what;
+    return i < stats->counted.n ? stats->counted.at[i] : 0;
 }

@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
     VEC(LoopCount) count;
     VEC(LoopAlloc) alloc;
+    VEC(int64_t) counted; /* by ST_COUNT: number of the stage times COUNT_KINDS, and the kind */
     int64_t live, peak;  /* bytes of internal allocations, all at once */
     int64_t prefetches, outside; /* ... and how many of them lay outside of their memory */
 } LoopStats;
@@ -34,6 +35,8 @@ void low_interpret(Arena *arena, const Program *p, struct mlc_buffer *const *buf
 /* The same, filling `stats` (zeroed by the caller; lives in `arena`). */
 void low_interpret_counted(Arena *arena, const Program *p, struct mlc_buffer *const *buffers,
                            const mlc_scalar *params, uint64_t seed, LoopStats *stats);
+/* What ST_COUNT added up of Program.watched[at]. */
+int64_t low_counted(const LoopStats *stats, int at, CountKind what);
 /* Points stored to a stage of f. */
 int64_t low_stores(const LoopStats *stats, const Func *f, int stage);
 

@@ -43,7 +43,7 @@ static void name_stmt(Run *r, const Stmt *s) {
     case ST_STORE:
         for (int i = 0; i < s->u.store.n && s->u.store.old[i]; i++) give_number(r, s->u.store.old[i], &r->n_vars);
         break;
-    case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: break;
+    case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: case ST_COUNT: break;
     }
 }
 

@@ -67,12 +67,27 @@ typedef struct Storage {
 } Storage;
 
 typedef struct Stmt Stmt;
-typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK, ST_CALL, ST_PREFETCH } StmtKind;
+typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK, ST_CALL, ST_PREFETCH, ST_COUNT } StmtKind;
 
 /* An if whose condition differs between lanes needs a mask for what its lanes store and load.  MASK_NONE asks
  * whether any lane runs, and masks both; the others do not ask.  MASK_LOADS and MASK_STORES mask the one alone:
  * lowering saw to it that the other may run in every lane. */
 typedef enum { MASK_NONE, MASK_ALL, MASK_LOADS, MASK_STORES } MaskKind;
+
+/* What calls count of a stage that is profiled or traced: productions; points stored; distinct points that its
+ * readers need. */
+typedef enum { COUNT_RUNS, COUNT_POINTS, COUNT_NEEDED, COUNT_KINDS } CountKind;
+typedef struct {
+    Func *func;
+    int stage;
+    const char *name;             /* g, g.u0 */
+    const char *place;            /* where it is computed: "root", "f.y" */
+    const char *again;            /* why points are computed more than once, NULL: they are not, or nobody knows */
+    const Node *needed;           /* over sizes alone; NULL: unknown, or an update */
+    bool profiled, traced, asked; /* asked: by a directive of its own */
+    bool vector, parallel, slides; /* has a vector loop; runs in a parallel loop; keeps what earlier iterations computed */
+    int64_t stack;                /* bytes of its memory on a stack, once */
+} Watched;
 
 struct Stmt {
     StmtKind kind;
@@ -89,7 +104,7 @@ struct Stmt {
         struct { Storage *storage; Stmt *body; } alloc;
         /* A marker for readers of the text.  keep: the entry of a memoized Func, whose values are all there at the end;
          * NULL: none. */
-        struct { Func *func; int stage; bool is_consume; const Sym *keep; Stmt *body; } produce;
+        struct { Func *func; int stage; bool is_consume; const Sym *keep; Stmt *body; const char *note; } produce;
         /* Unless cond holds the call ends with error `code`, whose format takes the texts that are not NULL
          * (%s), then the values of `arg` (%lld). */
         struct { const Node *cond; ErrCode code; const char *text[2]; int n; const Node *arg[4]; } check;
@@ -105,6 +120,8 @@ struct Stmt {
         struct { Func *func; int n; const Node **e; Storage **storage; } call;
         /* Asks the caches for what `read`, an access (flat: a load), would read; it may lie outside of memory. */
         struct { const Node *read; } prefetch;
+        /* Adds to what is counted of Program.watched[at]. */
+        struct { int at; CountKind what; const Node *amount; } count;
     } u;
 };
 
@@ -124,6 +141,7 @@ typedef struct Program {
     int index_bits;             /* with all mins, extents and index params within 2^this, no index overflows */
     const struct Required *required; /* what each input must hold (lower.h), one an input, in slot order */
     int n_required;
+    VEC(Watched) watched;       /* stages that are profiled or traced */
     const struct Program *shaped; /* as it was before flatten, NULL: not flat */
 } Program;
 
@@ -137,6 +155,7 @@ Stmt *st_alloc(Arena *a, Storage *s, Stmt *body);
 Stmt *st_turn(Arena *a, Channel *c, int reader, const Node *ahead, Stmt *body);
 Stmt *st_fork(Arena *a, Channel *c, Stmt *task, Stmt *rest);
 Stmt *st_prefetch(Arena *a, const Node *read);
+Stmt *st_count(Arena *a, int at, CountKind what, const Node *amount);
 Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body);
 
 /* How many indices of dimension d of an internal memory there is room for, and padding with it. */
@@ -163,6 +182,8 @@ Stmt *st_substitute(Arena *a, Interner *I, Stmt *s, const Sym *var, const Node *
 void st_fixed(Interner *I, const Node *cond, PtrMap *value);
 
 void st_print(StrBuf *out, const Stmt *s); /* loop text, with the line of the directive of each loop */
+void st_print_nest(StrBuf *out, const Stmt *s); /* the same without expressions: which loops, which memory */
+void st_print_line(StrBuf *out, const PlanLine *line); /* `  // blur.c:15 parallel(yo)`, NULL: nothing */
 void st_verify(Program *p, const char *after_pass); /* every variable bound, every access stored: else BUG */
 
 #endif

@@ -10,6 +10,8 @@ typedef struct {
     bool dense;              /* stride of dimension 0 is 1 for every external buffer */
     bool check;              /* add a check to every access (.check runs) */
     bool in_line;            /* asynchronous Funcs without tasks: for code that lacks mlc's hooks */
+    bool explain;            /* say beside productions why points are computed more than once */
+    bool profile, trace;     /* watch every stage that is computed, not only those that the plan names */
     bool verify;             /* run the verifier after every pass */
     const char *stop_after;  /* name of a pass, or NULL */
     void (*observe)(void *user, const char *pass, double ms, const Program *p); /* after each pass, or NULL */

@@ -202,6 +202,7 @@ void low_prefetch(Build *b, StageNest *st);
 
 /* sliding.c: of a Func stored outside of where it is computed, compute only what is new. */
 bool low_slide(Build *b, FuncNest *fn);
+bool low_pure_in(const FuncNest *fn, int d); /* every update runs over the dimension by its own Var */
 /* folding.c: the size of the circular buffer that dimension d gets, 0: none, and why. */
 int64_t low_fold(Build *b, FuncNest *fn, int d, const char **why);
 
@@ -223,6 +224,15 @@ const Node *low_hoist_lanes(Build *b, const FuncNest *fn);
 Stmt *low_hoisted(Build *b, const FuncNest *fn, Stmt *s);
 /* Accesses of f in s count from `base` and have one more coordinate. */
 Stmt *low_relative(Build *b, const Func *f, const Node *const *base, const Node *last, Stmt *s);
+/* again.c: why points of it, or of what its stage inlines, are computed more than once; NULL: they are not, or nobody knows */
+const char *low_again(Build *b, const FuncNest *fn);
+/* What its readers need of it in one iteration of `at`, NULL: in all; `inside`: of readers in there alone, NULL: of all.
+ * False where that is not told by reads alone.  Last tiles count as whole ones where `at` is a loop. */
+bool low_window(Build *b, const FuncNest *fn, const Scope *inside, const Scope *at, Interval *box);
+const char *low_inlined_again(Build *b, const StageNest *st);
+/* watched.c: the stages that are profiled or traced, into Program.watched. */
+void low_watched(Build *b);
+const char *low_place_name(Build *b, const Scope *s); /* alloc_bounds.c: "root", "f.y" */
 
 /* alloc_bounds.c: the memory of a Func that is placed. */
 void low_allocate(Build *b, FuncNest *fn);

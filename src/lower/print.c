@@ -16,8 +16,7 @@ static void indent(StrBuf *out, int depth) {
     for (int i = 0; i < depth; i++) sb_puts(out, "  ");
 }
 
-/* `  // blur.c:15 parallel(yo)` */
-static void print_line(StrBuf *out, const PlanLine *line) {
+void st_print_line(StrBuf *out, const PlanLine *line) {
     if (!line) return;
     sb_puts(out, "  // ");
     if (line->d.loc.file) {
@@ -48,7 +47,7 @@ static void print_for(StrBuf *out, const Stmt *s) {
     sb_puts(out, " +: ");
     ir_print(out, s->u.loop.extent);
     sb_printf(out, ")%s", kind[s->u.loop.kind]);
-    print_line(out, s->line);
+    st_print_line(out, s->line);
 }
 
 static void print_alloc(StrBuf *out, const Storage *t) {
@@ -66,7 +65,7 @@ static void print_alloc(StrBuf *out, const Storage *t) {
     for (int i = 0; i < t->n; i++) sb_printf(out, " %s", mlc_type_name(t->type[i]));
     sb_printf(out, " %s", memory[t->memory]);
     if (t->note) sb_printf(out, " %s", t->note);
-    print_line(out, t->line);
+    st_print_line(out, t->line);
 }
 
 static void print_store(StrBuf *out, const Stmt *s) {
@@ -130,7 +129,7 @@ static void print_if(StrBuf *out, const Stmt *s, int depth) {
     sb_puts(out, s->u.cond.likely ? "if likely " : "if ");
     sb_puts(out, masks[s->u.cond.mask]);
     ir_print(out, s->u.cond.cond);
-    print_line(out, s->line);
+    st_print_line(out, s->line);
     sb_puts(out, "\n");
     print_body(out, s->u.cond.yes, depth + 1);
     if (!s->u.cond.no) return;
@@ -151,12 +150,18 @@ static void print_turn(StrBuf *out, const Stmt *s) {
 
 static void print_fork(StrBuf *out, const Stmt *s, int depth) {
     sb_printf(out, "fork %s", s->u.fork.channel->func->name);
-    print_line(out, s->line);
+    st_print_line(out, s->line);
     sb_puts(out, "\n");
     print_body(out, s->u.fork.task, depth + 1);
     indent(out, depth);
     sb_puts(out, "and\n");
     print_body(out, s->u.fork.rest, depth + 1);
+}
+
+static void print_count(StrBuf *out, const Stmt *s) {
+    static const char *const what[] = { "runs", "points", "needed points" };
+    sb_printf(out, "count %s of stage %d: ", what[s->u.count.what], s->u.count.at);
+    ir_print(out, s->u.count.amount);
 }
 
 static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
@@ -186,6 +191,7 @@ static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
         sb_puts(out, s->u.produce.is_consume ? "consume " : "produce ");
         print_stage(out, s->u.produce.func, s->u.produce.stage);
         if (s->u.produce.keep) sb_puts(out, ", kept");
+        if (s->u.produce.note) sb_printf(out, "  // %s", s->u.produce.note);
         body = s->u.produce.body;
         deeper = 1;
         break;
@@ -206,8 +212,9 @@ static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
     case ST_PREFETCH:
         sb_puts(out, "prefetch ");
         ir_print(out, s->u.prefetch.read);
-        print_line(out, s->line);
+        st_print_line(out, s->line);
         break;
+    case ST_COUNT: print_count(out, s); break;
     case ST_BLOCK: break;
     }
     sb_puts(out, "\n");

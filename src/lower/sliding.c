@@ -61,7 +61,7 @@ static void find_full(Build *b, FuncNest *fn, const Facts *f, const Expansion *x
     }
 }
 
-static bool is_pure_in(const FuncNest *fn, int d) {
+bool low_pure_in(const FuncNest *fn, int d) {
     for (int i = 1; i < fn->stage.n; i++) {
         const Node *c = fn->stage.at[i]->sched->def->coord[d];
         if (c->op != OP_VAR || c->u.sym->kind != SYM_VAR) return false;
@@ -90,7 +90,7 @@ static bool rounds(const StageSched *s, const char *name) {
     return false;
 }
 
-/* Of a dimension that is_pure_in. */
+/* Of a dimension that low_pure_in. */
 static bool is_rounded(const FuncNest *fn, int d) {
     for (int i = 0; i < fn->run.n; i++) {
         const StageSched *s = fn->run.at[i]->sched;
@@ -162,7 +162,7 @@ bool low_slide(Build *b, FuncNest *fn) {
     for (const Scope *s = fn->compute; s != fn->store; s = s->up) {
         if (!s->var) continue;
         int d = moving_dimension(b, fn, s->var);
-        if (d < 0 || fn->slid[d] || low_is_shaped(fn, d) || !is_pure_in(fn, d) || is_rounded(fn, d)) continue;
+        if (d < 0 || fn->slid[d] || low_is_shaped(fn, d) || !low_pure_in(fn, d) || is_rounded(fn, d)) continue;
         if (!rises(b, f, fn->full[d].lo, s->var) || !rises(b, f, fn->full[d].hi, s->var)) continue;
         if (!repeats(b, fn, f, s, &x.all)) continue;
         if (!any)

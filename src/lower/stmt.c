@@ -94,6 +94,14 @@ Stmt *st_prefetch(Arena *a, const Node *read) {
     return s;
 }
 
+Stmt *st_count(Arena *a, int at, CountKind what, const Node *amount) {
+    Stmt *s = make(a, ST_COUNT);
+    s->u.count.at = at;
+    s->u.count.what = what;
+    s->u.count.amount = amount;
+    return s;
+}
+
 /* ---- memory ---- */
 
 /* What no memory holds is left as it is. */
@@ -302,6 +310,11 @@ static Stmt *map_prefetch(StmtMap *m, Stmt *s) {
     return now;
 }
 
+static Stmt *map_count(StmtMap *m, Stmt *s) {
+    const Node *amount = map_expr(m, s->u.count.amount);
+    return amount == s->u.count.amount ? s : st_count(m->arena, s->u.count.at, s->u.count.what, amount);
+}
+
 Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     switch (s->kind) {
     case ST_BLOCK: return map_block(m, s);
@@ -317,6 +330,7 @@ Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     case ST_FORK: return map_fork(m, s);
     case ST_CALL: return map_call(m, s);
     case ST_PREFETCH: return map_prefetch(m, s);
+    case ST_COUNT: return map_count(m, s);
     }
     return s;
 }

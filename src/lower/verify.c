@@ -173,6 +173,7 @@ static void check_stmt(Verify *v, const Stmt *s) {
     case ST_EVAL: check_expr(v, s->u.eval.value); break;
     case ST_CALL: check_call(v, s); break;
     case ST_PREFETCH: check_expr(v, s->u.prefetch.read); break;
+    case ST_COUNT: check_index(v, s->u.count.amount); break;
     }
 }
 

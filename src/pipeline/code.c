@@ -49,6 +49,8 @@ Code *code_build(Arena *a, const Options *o, const char *source, const ExternFn 
     }
     memcpy(&c->fn, &fn, sizeof fn);
     c->text = dlsym(c->handle, CODE_SYMBOL "_text");
+    c->watch = dlsym(c->handle, CODE_SYMBOL "_watch");
+    c->span = dlsym(c->handle, CODE_SYMBOL "_spans");
     bind_externs(a, c, source, ext, n_ext, true);
     t->build += jt.build_ms;
     t->load += jt.load_ms;

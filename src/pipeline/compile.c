@@ -73,12 +73,19 @@ static void observe(void *user, const char *pass, double ms, const Program *p) {
 
 static LowerOptions lower_options(Compile *c, bool dense) {
     if (c->timed) sb_printf(&c->passes, "  lower %s\n", dense ? "dense" : "general");
-    return (LowerOptions){ .name = c->output[0]->name, .dense = dense, .check = c->options.check, .in_line = c->in_line, .observe = observe,
+    return (LowerOptions){ .name = c->output[0]->name, .dense = dense, .check = c->options.check, .in_line = c->in_line,
+                           .explain = c->explain, .profile = c->options.profile, .trace = c->options.trace, .observe = observe,
                            .observe_user = c };
 }
 
 Program *pl_lower(Compile *c, bool dense) {
     LowerOptions o = lower_options(c, dense);
+    return low_lower(&c->arena, &c->ir, c->schedule, &o);
+}
+
+Program *pl_lower_nest(Compile *c) {
+    LowerOptions o = lower_options(c, true);
+    o.stop_after = "fork";
     return low_lower(&c->arena, &c->ir, c->schedule, &o);
 }
 
@@ -101,8 +108,8 @@ static void make_key(Compile *c) {
     alg_order(&c->arena, c->output, c->n_outputs); /* raises what is wrong with the definitions */
     pl_program_text(c, &b);
     const Options *o = &c->options;
-    sb_printf(&b, "\n%s %s O%d check%d [%s] %s", pl_build_id(), o->target, o->opt, o->check, o->cflags,
-              o->interpret ? "" : code_compiler(&c->arena, o, &is_gcc));
+    sb_printf(&b, "\n%s %s O%d check%d [%s] watch%d%d %lld %s", pl_build_id(), o->target, o->opt, o->check, o->cflags,
+              o->profile, o->trace, o->trace ? (long long)o->most_spans : 0ll, o->interpret ? "" : code_compiler(&c->arena, o, &is_gcc));
     XXH128_hash_t h = XXH3_128bits(b.at, b.n);
     snprintf(c->key, sizeof c->key, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
     c->times.key = pl_now() - c->begun;
@@ -123,6 +130,14 @@ static void dump(Compile *c, const char *what, const char *text) {
     }
     fputs(text, f);
     fclose(f);
+}
+
+static void dump_loops(Compile *c, const Program *p) {
+    StrBuf b;
+    if (!getenv("MLC_DUMP")) return;
+    sb_init(&b, &c->arena);
+    st_print(&b, p->body);
+    dump(c, "loops", b.at);
 }
 
 static const char *print_source(Compile *c, const Program *p, bool is_gcc) {
@@ -157,14 +172,19 @@ static void lower_both(Compile *c, mlc_module *m) {
         m->meta.source[v] = arena_str(&m->arena, print_source(c, p, is_gcc));
         c->times.lower += u - t;
         c->times.codegen += pl_now() - u;
-        if (v == DENSE && getenv("MLC_DUMP")) {
-            StrBuf b;
-            sb_init(&b, &c->arena);
-            st_print(&b, p->body);
-            dump(c, "loops", b.at);
-        }
-        dump(c, v == DENSE ? "c" : "general.c", m->meta.source[v]);
+        if (v == DENSE) dump_loops(c, p);
     }
+}
+
+/* A program that the cache holds is lowered for the dump alone. */
+static void dump_all(Compile *c, const mlc_module *m, bool found) {
+    const char *dir = getenv("MLC_DUMP");
+    if (!dir || !*dir) return;
+    if (found) {
+        pl_resolve(c);
+        dump_loops(c, pl_lower(c, true));
+    }
+    for (int v = 0; v < VARIANTS; v++) dump(c, v == DENSE ? "c" : "general.c", m->meta.source[v]);
 }
 
 /* Those of the context, and those of the library that extern stages need: no name of a user has a '$'. */
@@ -187,6 +207,19 @@ static void report(Compile *c, const mlc_module *m) {
             c->passes.at);
 }
 
+/* What the code reports to, where it says that it does. */
+static void open_watch(mlc_module *m, Fault *f) {
+    const Code *code = atomic_load(&m->code[DENSE]);
+    bool traced = false;
+    for (const WatchRow *row = code->watch; row && row->name; row++) {
+        traced |= row->traced;
+        m->n_watched++;
+    }
+    if (!code->watch) return;
+    m->watch = watch_new(&m->hook, m->n_watched, traced ? m->options.most_spans : 0);
+    if (!m->watch) fault_raise(f, ERR_OUT_OF_MEMORY, NULL, (size_t)m->options.most_spans * sizeof(WatchSpan));
+}
+
 static void compile_code(Compile *c, mlc_module *m) {
     Options *o = &m->options;
     bool found = !o->no_cache && code_find(&m->arena, o, m->key, &m->meta);
@@ -197,8 +230,10 @@ static void compile_code(Compile *c, mlc_module *m) {
         meta_of_schedule(&m->arena, c->schedule, param, n, &m->meta);
         lower_both(c, m);
     }
+    dump_all(c, m, found);
     atomic_store(&m->code[DENSE], code_build(&m->arena, o, m->meta.source[DENSE], m->ext, m->n_ext, &c->times));
     c->times.cached = found && c->times.cached;
+    open_watch(m, &c->fault);
     if (!found && !o->no_cache) code_keep(&m->arena, o, m->key, &m->meta);
 }
 

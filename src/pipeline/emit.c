@@ -50,6 +50,18 @@ static const char *identifier(Arena *a, const char *name) {
     return s;
 }
 
+static void refuse_watched(Compile *c) {
+    const Schedule *s = c->schedule;
+    if (c->options.profile || c->options.trace) fault_raise(&c->fault, ERR_WATCH_EMIT, NULL, c->output[0]->name);
+    for (int i = 0; i < s->order.n; i++) {
+        const FuncSched *fs = pm_get(&s->sched, s->order.at[i]);
+        const PlanLine *line = !fs ? NULL : fs->profile ? fs->profile : fs->trace;
+        if (!line) continue;
+        Place place = sch_place(&c->arena, line);
+        fault_raise(&c->fault, ERR_WATCH_EMIT, &place, fs->func->name);
+    }
+}
+
 static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, const mlc_options *o) {
     if (!cg_emit_header) BUG(&c->fault, "this build has no ahead-of-time generator");
     const char *symbol = e->name ? e->name : identifier(&c->arena, c->output[0]->name);
@@ -73,6 +85,7 @@ static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, cons
     }
     for (int i = 0; i < c->schedule->order.n; i++)
         if (alg_is_whole(c->schedule->order.at[i])) fault_raise(&c->fault, ERR_STAGE_EMIT, NULL, c->schedule->order.at[i]->name);
+    refuse_watched(c);
     Program *p = pl_lower(c, false);
     sb_init(&code, &c->arena);
     sb_init(&header, &c->arena);

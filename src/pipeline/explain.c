@@ -13,10 +13,13 @@ static void print_level(Compile *c, const char *level, StrBuf *out) {
         return;
     }
     pl_resolve(c);
+    c->explain = true;
     if (!strcmp(level, "schedule")) {
         sch_print_plan(out, c->plan);
     } else if (!strcmp(level, "loops")) {
         st_print(out, pl_lower(c, true)->body);
+    } else if (!strcmp(level, "nest")) {
+        st_print_nest(out, pl_lower_nest(c)->body);
     } else if (!strcmp(level, "c")) {
         bool is_gcc;
         code_compiler(&c->arena, &c->options, &is_gcc);

@@ -21,6 +21,7 @@ void module_unref(mlc_module *m) {
     closures_free(m->closures);
     for (int v = 0; v < VARIANTS; v++) code_free(atomic_load(&m->code[v]));
     memo_free(m->hook_user.memo);
+    watch_free(m->watch);
     rt_unref(m->hook_user.rt);
     pthread_mutex_destroy(&m->lock);
     mlc_allocator hook = m->hook;
@@ -271,8 +272,9 @@ static int run_code(mlc_module *m, mlc_buffer *const *buffers, const mlc_scalar 
         }
         if (b->rank && shape[i * MLC_MAX_RANK * 3 + 2] != 1) dense = false;
     }
-    const Code *code = code_of(m, dense ? DENSE : GENERAL, f);
-    mlc_call call = { .data = data, .shape = shape, .param = param, .hooks = &m->hooks };
+    int variant = dense ? DENSE : GENERAL;
+    const Code *code = code_of(m, variant, f);
+    mlc_call call = { .data = data, .shape = shape, .param = param, .hooks = &m->hooks, .watch = watch_hooks(m->watch, variant) };
     call.mode = fp_enter();
     int r = code->fn(&call);
     fp_leave(call.mode);

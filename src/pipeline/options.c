@@ -27,6 +27,8 @@ CpuIsa pl_isa(Fault *f, const char *target, bool emit) {
     fault_raise(f, ERR_TARGET, NULL, target);
 }
 
+enum { MOST_SPANS = 1 << 18 };
+
 /* The option, else the variable, else `other`; an empty variable counts as none. */
 static const char *choose(const char *given, const char *variable, const char *other) {
     if (given && *given) return given;
@@ -41,8 +43,12 @@ Options pl_options(Fault *f, const mlc_options *o) {
     Options r = { .check = o->check, .no_cache = o->no_cache, .cc = choose(o->cc, "MLC_CC", NULL),
                   .cflags = choose(o->cflags, "MLC_CFLAGS", ""), .opt = o->opt,
                   .threads = o->threads > 0 ? o->threads : rt_default_threads() };
+    r.profile = o->profile;
+    r.trace = o->trace;
+    r.most_spans = o->most_spans > 0 ? o->most_spans : MOST_SPANS;
     if (r.opt < 0 || r.opt > 3) fault_raise(f, ERR_OPT_LEVEL, NULL, r.opt);
     r.interpret = !strcmp(target, "interpret");
+    if (r.interpret && (r.profile || r.trace)) fault_raise(f, ERR_WATCH_INTERPRET, NULL);
     if (!r.interpret) r.isa = pl_isa(f, target, false);
     r.native = !strcmp(target, "host");
     r.target = r.interpret ? "interpret" : pl_isa_name(r.isa);

@@ -18,12 +18,13 @@ const char *pl_build_id(void);
 /* ---- options, with every default filled in ---- */
 
 typedef struct {
-    bool interpret, check, no_cache;
+    bool interpret, check, no_cache, profile, trace;
     bool native;        /* the host itself: every instruction it has */
     CpuIsa isa;
     const char *target; /* the isa's name, or "interpret" */
     const char *cc, *cflags;
     int opt, threads;
+    int64_t most_spans;
 } Options;
 /* Raises into f where a field is wrong. */
 Options pl_options(Fault *f, const mlc_options *o);
@@ -83,6 +84,8 @@ typedef struct {
     void *handle;
     int (*fn)(mlc_call *call);
     const char *const *text; /* two texts a check */
+    const WatchRow *watch;   /* the stages that it reports on, NULL: none */
+    const char *const *span; /* three texts a kind of span, or NULL */
 } Code;
 
 /* Builds `source` (or finds its object) and loads it; raises into a->fault. */
@@ -125,6 +128,8 @@ struct mlc_module {
     ExternFn *ext;
     pthread_mutex_t lock; /* the arena: building the general variant, making functions, interpreting */
     _Atomic(Code *) code[VARIANTS];
+    Watch *watch;         /* profiled or traced, else NULL */
+    int n_watched;
     Snapshot *snapshot;   /* interpret: the algorithm, copied */
     struct Closure *closures;
     atomic_int refs;
@@ -151,6 +156,7 @@ typedef struct {
     Options options;
     Schedule *schedule; /* by pl_resolve */
     char key[33];
+    bool explain;       /* productions say what they compute again */
     bool in_line;       /* asynchronous Funcs without tasks */
     mlc_times times;
     double begun;
@@ -164,6 +170,7 @@ void pl_close(Compile *c);
 void pl_begin(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs, const mlc_options *o);
 void pl_resolve(Compile *c);
 Program *pl_lower(Compile *c, bool dense);
+Program *pl_lower_nest(Compile *c); /* the first pass alone: loops and memory as the plan has them */
 /* mlc_required of a program that is lowered already; raises (required.c). */
 void pl_required(Compile *c, const Program *p, const mlc_box *box,
                  void (*each)(void *user, const char *input, int rank, const mlc_box *need), void *user);

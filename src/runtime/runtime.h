@@ -75,6 +75,41 @@ void memo_leave(Memo *m, void *entry);
 void memo_limit(Memo *m, size_t bytes);
 void memo_evict(Memo *m, const int64_t *key); /* NULL: all */
 mlc_memo_stats memo_stats(Memo *m);
+/* ---- what profiled and traced kernels report (watch.c) ---- */
+
+/* A row of the table that such an object holds, SYMBOL_watch; the last one has no name. */
+typedef struct {
+    const char *name, *place, *again;
+    int64_t stack;
+    unsigned char profiled, traced, vector, parallel, slides;
+} WatchRow;
+
+enum { WATCH_TICKS, WATCH_RUNS, WATCH_POINTS, WATCH_NEEDED, WATCH_COUNTERS };
+enum { WATCH_VARIANTS = 2 }; /* of one program's code, each with a table of spans */
+enum { WATCH_THREADS = 256 }; /* that are told apart; more count as the last one */
+
+typedef struct {
+    int64_t count[WATCH_COUNTERS];
+    int threads; /* that spent time on it */
+    int64_t allocations, bytes, peak; /* of its memory: how often, all together, most at one time */
+} WatchSum;
+
+typedef struct {
+    int variant, kind, thread;
+    int64_t begin, end, value;
+} WatchSpan;
+
+typedef struct Watch Watch;
+/* Of n rows; keeps at most so many spans.  NULL: no memory. */
+Watch *watch_new(const mlc_allocator *hook, int n, int64_t most_spans);
+void watch_free(Watch *w);
+const mlc_watch *watch_hooks(const Watch *w, int variant); /* NULL: nobody watches */
+/* What was reported of row i until now; row n: of what is outside of all stages; its memory: that of all together. */
+WatchSum watch_sum(const Watch *w, int i);
+int64_t watch_spans(const Watch *w, int64_t *lost); /* how many are kept, and how many found no room */
+bool watch_span(const Watch *w, int64_t i, WatchSpan *span); /* false: it is being written */
+double watch_ticks_a_us(const Watch *w); /* measured since watch_new */
+void watch_clear(Watch *w);              /* no call may be running */
 
 /* ---- the floating-point mode: nearest, no flushing, exceptions masked ---- */
 unsigned fp_enter(void);     /* sets it; returns what was there */

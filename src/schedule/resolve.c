@@ -145,6 +145,8 @@ static void apply_line(Resolve *r, const PlanLine *line) {
     case MLC_RFACTOR: sch_rfactor(r, &fs->stage.at[line->stage], line); break;
     case MLC_ESTIMATE: break; /* for tuners alone */
     case MLC_LEVEL: apply_level(r, line); break;
+    case MLC_PROFILE: fs->profile = line; break;
+    case MLC_TRACE: fs->trace = line; break;
     case MLC_UNSCHEDULED: fs->stage.at[line->stage].touched = true; break;
     default:
         if (!sch_stage_directive(r, &fs->stage.at[line->stage], line)) BUG(r->fault, "a directive that nobody resolves");
@@ -196,6 +198,11 @@ static void fill_defaults(Resolve *r, FuncSched *fs) {
     if (fs->ring && !fs->store.line) {
         Place place = sch_place(r->arena, fs->ring_line);
         fault_raise(r->fault, ERR_RING_STORE, &place, f->name);
+    }
+    const PlanLine *watch = fs->profile ? fs->profile : fs->trace;
+    if (watch && fs->compute.kind == AT_INLINE) {
+        Place place = sch_place(r->arena, watch);
+        fault_raise(r->fault, ERR_WATCH_INLINE, &place, f->name);
     }
     if (!fs->store.line) fs->store = fs->compute;
     const PlanLine *line = fs->compute.kind == AT_INLINE ? first_loop_line(r->s->plan, f) : NULL;

@@ -158,6 +158,7 @@ typedef struct {
     const PlanLine *async; /* computed in a task of its own, NULL: in line */
     const PlanLine *memo;  /* kept from call to call, NULL: not */
     const Node *memo_key;  /* to drop it by, NULL: none */
+    const PlanLine *profile, *trace; /* NULL: nobody asked */
     struct {              /* what is computed of a dimension: `bound` is all of it, after `align` */
         const Node *min, *extent; /* extent NULL: no bound; min NULL: from where it is needed */
         const PlanLine *line;
