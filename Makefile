@@ -96,7 +96,7 @@ test: $(BUILD)/mlc_tests $(BUILD)/mlc
 # and valgrind runs those that touch memory most.  SUITE="..." chooses others.
 TOPICS = $(patsubst test_%,%,$(basename $(notdir $(TEST_SRC))))
 ASAN_SUITES = $(or $(SUITE),$(filter-out schedules contract_plans apps,$(TOPICS)))
-TSAN_SUITES = $(or $(SUITE),$(filter atomic processes module memo tasks pool memory jit loops contract_calls,$(TOPICS)))
+TSAN_SUITES = $(or $(SUITE),$(filter atomic processes module memo tasks watch pool memory jit loops contract_calls,$(TOPICS)))
 VALGRIND_SUITES = $(or $(SUITE),$(filter alloc errors module memory buffer pool jit text program_text plan_text interp resolve \
     build sliding,$(TOPICS)))
 HARD_SUITES = $(or $(SUITE),$(filter-out schedules contract_plans,$(TOPICS)))

@@ -11,6 +11,8 @@
  *     //= alloc rows 3 44                    how often the Func gets memory, and the most bytes at once of it
  *     //= peak 132                           the most bytes of inner memory at one time
  *     //= loops                              followed by `//=   ...` lines: the whole nest
+ *     //= nest                               followed by such lines: what `mlc explain --level nest` prints
+ *     //= profile rows 5 20 18               what a profile counts of the stage: runs, points, points needed
  *     //= error T                            the message that refuses it, without the source line that it shows
  *     //= warns T                            a line that the compile prints
  * Without `error` the value of every point under plan p must be the oracle's, bit by bit, in the loop
@@ -107,8 +109,8 @@ static void nest(Nest *n, const Stmt *s) {
     }
 }
 
-/* The program before loops are cut, which is the nest that the plan asks for, run once with everything counted. */
-static Program *counted(Case *c, LoopStats *stats) {
+/* Lowered anew and run once with everything counted. */
+static Program *counted(Case *c, const LowerOptions *o, LoopStats *stats) {
     Barrier barrier;
     Program *volatile p = NULL;
     mlc_buffer *b[CASE_SLOTS];
@@ -116,8 +118,7 @@ static Program *counted(Case *c, LoopStats *stats) {
     for (int i = 0; i < c->n_slots; i++) b[i] = &c->slot[i].b;
     for (int i = 0; i < c->n_out; i++) out[i] = c->out[i].f;
     if (FAULT_TRY(&c->fault, barrier)) {
-        LowerOptions o = { .name = "out", .dense = c->dense, .stop_after = "simplify" };
-        p = low_lower(&c->arena, &c->ir, sch_resolve(&c->ir, c->plan, out, c->n_out), &o);
+        p = low_lower(&c->arena, &c->ir, sch_resolve(&c->ir, c->plan, out, c->n_out), o);
         low_interpret_counted(&c->arena, p, b, c->param, c->data, stats);
         FAULT_END(&c->fault, barrier);
     }
@@ -171,6 +172,37 @@ static void check_loops(File *f, const Program *p) {
     Nest top = { &b, 0 };
     nest(&top, p->body);
     if (b.n != n || memcmp(b.at, want, n)) wrong(f, "loops", arena_printf(&f->c.arena, "\n%s", b.at));
+}
+
+static void check_nest(File *f) {
+    const char *want = strstr(f->text, "//= nest\n");
+    LoopStats stats = { 0 };
+    if (!want) return;
+    LowerOptions o = { .name = "out", .dense = f->c.dense, .explain = true, .stop_after = "fork" };
+    const Program *p = counted(&f->c, &o, &stats);
+    StrBuf b, lines;
+    sb_init(&b, &f->c.arena);
+    sb_init(&lines, &f->c.arena);
+    if (p) st_print_nest(&b, p->body);
+    for (const char *at = b.at; p && *at; at += strcspn(at, "\n") + 1) sb_printf(&lines, "//=   %.*s\n", (int)strcspn(at, "\n"), at);
+    if (strncmp(want + strlen("//= nest\n"), lines.at, lines.n)) wrong(f, "nest", arena_printf(&f->c.arena, "\n%s", lines.at));
+}
+
+static void check_profile(File *f) {
+    char line[256], name[64], got[96];
+    LoopStats stats = { 0 };
+    if (!next_line(f->text, "//= profile ", line, sizeof line)) return;
+    LowerOptions o = { .name = "out", .dense = f->c.dense, .profile = true };
+    const Program *p = counted(&f->c, &o, &stats);
+    for (const char *at = f->text; p && (at = next_line(at, "//= profile ", line, sizeof line));) {
+        int i = 0;
+        if (sscanf(line, "%63s", name) != 1) wrong(f, "profile", line);
+        while (i < p->watched.n && strcmp(p->watched.at[i].name, name)) i++;
+        snprintf(got, sizeof got, "%s %lld %lld %lld", name, (long long)low_counted(&stats, i, COUNT_RUNS),
+                 (long long)low_counted(&stats, i, COUNT_POINTS), (long long)low_counted(&stats, i, COUNT_NEEDED));
+        if (i == p->watched.n || strcmp(got, line)) wrong(f, line, got);
+    }
+    if (!p) wrong(f, "profile", f->c.fault.info.message);
 }
 
 static void check_values(File *f) {
@@ -298,7 +330,8 @@ static void begin(File *f, const char *cc, const char *isa, int opt) {
     f->compiles = c->state == CASE_GOOD;
     if (!f->compiles) return;
     check_values(f);
-    const Program *p = counted(c, &stats);
+    LowerOptions o = { .name = "out", .dense = c->dense, .stop_after = "simplify" }; /* the nest that the plan asks for */
+    const Program *p = counted(c, &o, &stats);
     if (!p) {
         wrong(f, "counting", c->fault.info.message);
         return;
@@ -306,6 +339,8 @@ static void begin(File *f, const char *cc, const char *isa, int opt) {
     check_stores(f, p, &stats);
     check_allocs(f, &stats);
     check_loops(f, p);
+    check_nest(f);
+    check_profile(f);
 }
 
 static bool finish(File *f) {
