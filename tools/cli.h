@@ -17,8 +17,8 @@ typedef struct {
     const char *file;               /* the program */
     const char *schedule[MOST];     /* --schedule, as often as given */
     int n_schedules;
-    Pair size[MOST], pair[MOST];    /* --size NAME=.., NAME=.. */
-    int n_sizes, n_pairs;
+    Pair size[MOST], pair[MOST], dump[MOST]; /* --size NAME=.., NAME=.., --dump NAME=.. */
+    int n_sizes, n_pairs, n_dumps;
     const char *level, *out, *name; /* --level, -o, --name */
     int rounds;
     bool object, openmp, time;

@@ -51,11 +51,44 @@ static bool report(const Args *a, const mlc_module *m) {
     return good;
 }
 
+/* A Func of the program by itself: its values are the same under every plan, so it runs under none. */
+static bool dump_func(const Job *j, const Args *a, const Pair *dump) {
+    Job own = *j;
+    Args args = *a;
+    Slots s = { .n = 0 };
+    mlc_error_info e;
+    own.output[0] = mlc_find_func(j->ctx, dump->name);
+    own.n_outputs = 1;
+    args.options.profile = args.options.trace = false;
+    mlc_module *m = own.output[0].f ? compile(&own, &args, mlc_plan_new(j->ctx)) : NULL;
+    if (!own.output[0].f) complain("--dump %s: the program has no Func of that name", dump->name);
+    args.n_pairs = 0;
+    for (int i = 0; i < a->n_pairs; i++)
+        if (strcmp(a->pair[i].name, dump->name)) args.pair[args.n_pairs++] = a->pair[i];
+    if (args.n_pairs < MOST) args.pair[args.n_pairs++] = *dump;
+    for (int i = 0; i < args.n_pairs; i++) args.pair[i].used = true; /* the run itself looks for what nobody takes */
+    for (int i = 0; i < args.n_sizes; i++) args.size[i].used = true;
+    bool good = m && slots_open(&s, &own, &args, m, false);
+    if (good && mlc_run(m, s.n, s.at, 0, NULL, &e)) good = complain("--dump %s: %s", dump->name, e.message) != EXIT_FAIL;
+    good = good && slots_write(&s, &args, m);
+    slots_close(&s);
+    mlc_module_free(m);
+    return good;
+}
+
+static bool dump_funcs(const Job *j, Args *a) {
+    for (int i = 0; i < a->n_dumps; i++) {
+        if (!dump_func(j, a, &a->dump[i])) return false;
+        for (int k = 0; k < a->n_sizes; k++) a->size[k].used |= !strcmp(a->size[k].name, a->dump[i].name);
+    }
+    return true;
+}
+
 static int run_module(Job *j, Args *a, mlc_module *m) {
     Slots s = { .n = 0 };
     mlc_error_info e;
     int r = EXIT_FAIL;
-    if (params_set(m) && slots_open(&s, j, a, m, false)) {
+    if (params_set(m) && dump_funcs(j, a) && slots_open(&s, j, a, m, false)) {
         double t = now_us();
         bool good = mlc_run(m, s.n, s.at, 0, NULL, &e) == 0;
         t = now_us() - t;

@@ -24,7 +24,8 @@ static const Command commands[] = {
       "  --time            print the parts of the compile and the time of the run\n"
       "  --profile[=tsv]   print what each stage cost: time, threads, evaluations, memory; advice\n"
       "  --trace-chrome F  write when each stage was computed, as JSON for chrome://tracing or Perfetto\n"
-      "  --most-spans N    that the trace keeps (262144)\n", cmd_run },
+      "  --most-spans N    that the trace keeps (262144)\n"
+      "  --dump NAME=FILE  also computes the Func NAME, over the most that its inputs allow or --size, and writes it\n", cmd_run },
     { "check", "check P.mlc [options]", "Reads a program and lowers it under each of its plans.\n", cmd_check },
     { "explain", "explain P.mlc [--level algorithm|schedule|nest|loops|c] [options]",
       "Prints a program at a level; loops where none is given.\n", cmd_explain },
@@ -74,7 +75,7 @@ static bool add_pair(Pair *list, int *n, char *text) {
 }
 
 enum { OPT_LEVEL = 256, OPT_TARGET, OPT_CC, OPT_OPT, OPT_THREADS, OPT_CHECK, OPT_NO_CACHE, OPT_SIZE, OPT_TIME, OPT_NAME,
-       OPT_OBJECT, OPT_OPENMP, OPT_ROUNDS, OPT_PROFILE, OPT_TRACE, OPT_SPANS };
+       OPT_OBJECT, OPT_OPENMP, OPT_ROUNDS, OPT_PROFILE, OPT_TRACE, OPT_SPANS, OPT_DUMP };
 static const struct option options[] = {
     { "schedule", required_argument, NULL, 's' },     { "level", required_argument, NULL, OPT_LEVEL },
     { "target", required_argument, NULL, OPT_TARGET }, { "cc", required_argument, NULL, OPT_CC },
@@ -85,7 +86,8 @@ static const struct option options[] = {
     { "openmp", no_argument, NULL, OPT_OPENMP },       { "rounds", required_argument, NULL, OPT_ROUNDS },
     { "output", required_argument, NULL, 'o' },        { "help", no_argument, NULL, 'h' },
     { "profile", optional_argument, NULL, OPT_PROFILE }, { "trace-chrome", required_argument, NULL, OPT_TRACE },
-    { "most-spans", required_argument, NULL, OPT_SPANS }, { NULL, 0, NULL, 0 },
+    { "most-spans", required_argument, NULL, OPT_SPANS },   { "dump", required_argument, NULL, OPT_DUMP },
+    { NULL, 0, NULL, 0 },
 };
 
 /* A number from 1 to `most`, 0 where the text is none. */
@@ -109,6 +111,7 @@ static bool take(Args *a, int c) {
     case OPT_NO_CACHE: return a->options.no_cache = true;
     case OPT_SIZE: return add_pair(a->size, &a->n_sizes, optarg);
     case OPT_TIME: return a->time = true;
+    case OPT_DUMP: return add_pair(a->dump, &a->n_dumps, optarg);
     case OPT_NAME: a->name = optarg; return true;
     case OPT_OBJECT: return a->object = true;
     case OPT_OPENMP: return a->openmp = true;
@@ -142,6 +145,7 @@ static const char *wanted(int o) {
     case OPT_ROUNDS: return "a number from 1 to 1000000 is wanted";
     case OPT_SPANS: return "a number from 1 to 1073741824 is wanted";
     case OPT_SIZE: return "NAME=EXTENTS is wanted, once a buffer";
+    case OPT_DUMP: return "NAME=FILE is wanted, once a Func";
     case OPT_PROFILE: return "nothing or tsv is wanted";
     case OPT_TRACE: return "a file is wanted";
     default: return "it is given too often";

@@ -1,0 +1,158 @@
+/* test_tool.c - what the tool ($MLC, set by make test) shows of a run: profiles, traces, dumps; and what it says of
+ * wrong options. */
+#include <check.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+Suite *tool_suite(void);
+
+static char folder[64], said[1 << 14];
+
+static void setup(void) {
+    static const char text[] = "mlc 1\ninput in: u8[2];\ng(x, y) = in(x, y) / 2;\nout(x, y) = g(x, y) + g(x, y + 1);\noutput out;\n"
+                               "plan rows { g: compute_at(out, y); }\nplan some { g: compute_at(out, y), trace(); }\n";
+    char path[128];
+    snprintf(folder, sizeof folder, "/tmp/mlc-tool-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+    FILE *f = fopen("p.mlc", "w");
+    ck_assert(f && fputs(text, f) >= 0 && fclose(f) == 0);
+    snprintf(path, sizeof path, "%s/cache", folder);
+    setenv("MLC_CACHE", path, 1);
+    f = fopen("in.npy", "w");
+    char head[119];
+    snprintf(head, sizeof head, "%-117s\n", "{'descr': '|u1', 'fortran_order': False, 'shape': (5, 7), }");
+    ck_assert(f && fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, f) == 10 && fwrite(head, 1, 118, f) == 118);
+    for (int i = 0; i < 35; i++) putc(i * 7, f);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+static void teardown(void) {
+    char command[128];
+    ck_assert_int_eq(chdir("/"), 0);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static const char *tool_path(void) {
+    static char path[4096];
+    const char *tool = getenv("MLC");
+    if (!path[0] && tool && !realpath(tool, path)) path[0] = 0;
+    return path;
+}
+
+/* What the tool prints, its status in front. */
+static const char *tool(const char *arguments) {
+    char command[8192];
+    snprintf(command, sizeof command, "%s %s 2>&1", tool_path(), arguments);
+    FILE *f = popen(command, "r");
+    ck_assert_ptr_nonnull(f);
+    size_t n = fread(said + 2, 1, sizeof said - 3, f);
+    said[n + 2] = 0;
+    said[0] = (char)('0' + pclose(f) / 256);
+    said[1] = ' ';
+    return said;
+}
+
+static void begins(const char *arguments, const char *text) {
+    ck_assert_msg(!strncmp(tool(arguments), text, strlen(text)), "mlc %s: %s", arguments, said);
+}
+
+static int lines_with(const char *path, const char *part) {
+    char line[4096];
+    int n = 0;
+    FILE *f = fopen(path, "r");
+    ck_assert_msg(f != NULL, "%s is not there", path);
+    while (fgets(line, sizeof line, f)) n += strstr(line, part) != NULL;
+    fclose(f);
+    return n;
+}
+
+START_TEST(profiles) {
+    if (!*tool_path()) return;
+    tool("run p.mlc --schedule rows in=in.npy out=out.npy --profile=tsv --threads 1");
+    ck_assert_msg(!strncmp(said, "0 stage\tplace\t", 14), "%s", said);
+    ck_assert_msg(strstr(said, "\t4\t56\t35\t1.60\t4\t56\t14\t0\t") != NULL, "%s", said);
+    tool("bench p.mlc --schedule rows --schedule none --size in=64,65 --size out=64,64 --rounds 1 --profile");
+    ck_assert_msg(strstr(said, "\nplan\trows\nstage ") && strstr(said, "\nplan\tnone\nstage "), "%s", said);
+}
+END_TEST
+
+START_TEST(traces) {
+    if (!*tool_path()) return;
+    begins("run p.mlc --schedule rows in=in.npy out=out.npy --trace-chrome t.json", "0 ");
+    ck_assert_int_eq(lines_with("t.json", "\"cat\": \"produce\""), 5);
+    begins("run p.mlc --schedule some in=in.npy out=out.npy --trace-chrome t.json", "0 ");
+    ck_assert_int_eq(lines_with("t.json", "\"cat\": \"produce\""), 4);
+    begins("run p.mlc --schedule rows in=in.npy out=out.npy --trace-chrome t.json --most-spans 2",
+           "0 mlc: --trace-chrome t.json: it holds the first 2 spans, and 3 more found no room; say --most-spans 5, or trace() in the plan, "
+           "of some Funcs alone\n");
+    ck_assert_int_eq(lines_with("t.json", "\"cat\": \"produce\""), 2);
+}
+END_TEST
+
+START_TEST(dumps) {
+    if (!*tool_path()) return;
+    begins("run p.mlc --schedule rows in=in.npy out=out.npy --dump g=g.npy --dump out=again.npy", "0 ");
+    unsigned char g[200];
+    FILE *f = fopen("g.npy", "r");
+    ck_assert(f && fread(g, 1, sizeof g, f) == 128 + 35);
+    fclose(f);
+    for (int i = 0; i < 35; i++) ck_assert_int_eq(g[128 + i], i * 7 / 2);
+    ck_assert_int_eq(system("cmp out.npy again.npy"), 0);
+    begins("run p.mlc in=in.npy out=out.npy --dump h=h.npy", "1 mlc: --dump h: the program has no Func of that name\n");
+    begins("run p.mlc in=in.npy out=out.npy --dump h", "2 mlc: --dump h: NAME=FILE is wanted, once a Func\n");
+}
+END_TEST
+
+/* The loops and both texts of C, also of a program that the cache holds. */
+START_TEST(dumps_levels) {
+    if (!*tool_path()) return;
+    for (int i = 0; i < 2; i++) {
+        glob_t found;
+        setenv("MLC_DUMP", "levels", 1);
+        begins("run p.mlc --schedule rows in=in.npy out=out.npy --time", "0 key_ms");
+        ck_assert_msg(strstr(said, i ? "cached\t1" : "cached\t0") != NULL, "%s", said);
+        ck_assert_int_eq(glob("levels/*", 0, NULL, &found), 0);
+        ck_assert_uint_eq(found.gl_pathc, 3);
+        globfree(&found);
+        ck_assert_int_eq(system("rm -r levels"), 0);
+        unsetenv("MLC_DUMP");
+    }
+}
+END_TEST
+
+START_TEST(wrong_options) {
+    static const char *const rows[][2] = {
+        { "run p.mlc --threads 0", "2 mlc: --threads 0: a number from 1 to 1024 is wanted\n" },
+        { "run p.mlc --opt 9", "2 mlc: --opt 9: a number from 1 to 3 is wanted\n" },
+        { "bench p.mlc --rounds x", "2 mlc: --rounds x: a number from 1 to 1000000 is wanted\n" },
+        { "run p.mlc --most-spans -1", "2 mlc: --most-spans -1: a number from 1 to 1073741824 is wanted\n" },
+        { "run p.mlc --size out", "2 mlc: --size out: NAME=EXTENTS is wanted, once a buffer\n" },
+        { "run p.mlc --profile=json", "2 mlc: --profile json: nothing or tsv is wanted\n" },
+        { "run p.mlc --trace-chrome ''", "2 mlc: --trace-chrome : a file is wanted\n" },
+        { "run p.mlc in=in.npy in=in.npy out=o.npy", "2 mlc: in= is given twice; give it once\n" },
+        { "run p.mlc in=in.npy out=o.npy --profile --target interpret",
+          "1 mlc: the target interpret runs no plan, so there is nothing to profile or trace; choose another target\n" },
+    };
+    for (size_t i = 0; *tool_path() && i < sizeof rows / sizeof *rows; i++) begins(rows[i][0], rows[i][1]);
+}
+END_TEST
+
+Suite *tool_suite(void) {
+    Suite *s = suite_create("tool");
+    TCase *t = tcase_create("tool");
+    tool_path(); /* before anybody changes the folder */
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, profiles);
+    tcase_add_test(t, traces);
+    tcase_add_test(t, dumps);
+    tcase_add_test(t, dumps_levels);
+    tcase_add_test(t, wrong_options);
+    suite_add_tcase(s, t);
+    return s;
+}
