@@ -160,7 +160,11 @@ static void choose_memory(Room *r) {
         sb_puts(&r->note, ", kept from call to call");
         return;
     }
-    if (r->open < 0) sb_printf(&r->note, ", %lld bytes", (long long)(n * all));
+    if (r->open < 0 && n < MOST) sb_printf(&r->note, ", %lld bytes", (long long)(n * all));
+    if (r->plan->memory) {
+        sb_puts(&r->note, ", by ");
+        sch_print_directive(&r->note, &r->plan->memory_line->d);
+    }
     switch (r->plan->memory) {
     case MLC_MEMORY_STACK: case MLC_MEMORY_REGISTER: need_constant(r, n * all); break;
     case MLC_MEMORY_HEAP: break;

@@ -27,7 +27,7 @@ CpuIsa pl_isa(Fault *f, const char *target, bool emit) {
     fault_raise(f, ERR_TARGET, NULL, target);
 }
 
-enum { MOST_SPANS = 1 << 18 };
+enum { SPANS = 1 << 18, MOST_SPANS = 1 << 30 };
 
 /* The option, else the variable, else `other`; an empty variable counts as none. */
 static const char *choose(const char *given, const char *variable, const char *other) {
@@ -45,7 +45,9 @@ Options pl_options(Fault *f, const mlc_options *o) {
                   .threads = o->threads > 0 ? o->threads : rt_default_threads() };
     r.profile = o->profile;
     r.trace = o->trace;
-    r.most_spans = o->most_spans > 0 ? o->most_spans : MOST_SPANS;
+    r.most_spans = o->most_spans ? o->most_spans : SPANS;
+    if (r.most_spans < 1 || r.most_spans > MOST_SPANS)
+        fault_raise(f, ERR_MOST_SPANS, NULL, (long long)r.most_spans, (long long)MOST_SPANS);
     if (r.opt < 0 || r.opt > 3) fault_raise(f, ERR_OPT_LEVEL, NULL, r.opt);
     r.interpret = !strcmp(target, "interpret");
     if (r.interpret && (r.profile || r.trace)) fault_raise(f, ERR_WATCH_INTERPRET, NULL);

@@ -12,6 +12,7 @@
  *     //= peak 132                           the most bytes of inner memory at one time
  *     //= loops                              followed by `//=   ...` lines: the whole nest
  *     //= nest                               followed by such lines: what `mlc explain --level nest` prints
+ *     //= notes                              followed by such lines: each memory, and what is said of it
  *     //= profile rows 5 20 18               what a profile counts of the stage: runs, points, points needed
  *     //= error T                            the message that refuses it, without the source line that it shows
  *     //= warns T                            a line that the compile prints
@@ -188,6 +189,33 @@ static void check_nest(File *f) {
     if (strncmp(want + strlen("//= nest\n"), lines.at, lines.n)) wrong(f, "nest", arena_printf(&f->c.arena, "\n%s", lines.at));
 }
 
+static void note_memory(StrBuf *out, const Stmt *s) {
+    if (!s) return;
+    switch (s->kind) {
+    case ST_BLOCK:
+        for (int i = 0; i < s->u.block.n; i++) note_memory(out, s->u.block.at[i]);
+        return;
+    case ST_FOR: note_memory(out, s->u.loop.body); return;
+    case ST_LET: note_memory(out, s->u.let.body); return;
+    case ST_IF: note_memory(out, s->u.cond.yes); return;
+    case ST_PRODUCE: note_memory(out, s->u.produce.body); return;
+    case ST_ALLOC:
+        sb_printf(out, "//=   %s: %s\n", s->u.alloc.storage->name, s->u.alloc.storage->note);
+        note_memory(out, s->u.alloc.body);
+        return;
+    default: return;
+    }
+}
+
+static void check_notes(File *f, const Program *p) {
+    const char *want = strstr(f->text, "//= notes\n");
+    StrBuf b;
+    sb_init(&b, &f->c.arena);
+    if (!want) return;
+    note_memory(&b, p->body);
+    if (strncmp(want + strlen("//= notes\n"), b.at, b.n)) wrong(f, "notes", arena_printf(&f->c.arena, "\n%s", b.at));
+}
+
 static void check_profile(File *f) {
     char line[256], name[64], got[96];
     LoopStats stats = { 0 };
@@ -340,6 +368,7 @@ static void begin(File *f, const char *cc, const char *isa, int opt) {
     check_allocs(f, &stats);
     check_loops(f, p);
     check_nest(f);
+    check_notes(f, p);
     check_profile(f);
 }
 

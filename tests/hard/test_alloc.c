@@ -232,6 +232,7 @@ static void e_algorithm(Use *u) { explain(u, "algorithm", 0); }
 static void e_schedule(Use *u) { explain(u, "schedule", 0); }
 static void e_loops(Use *u) { explain(u, "loops", 0); }
 static void e_loops_root(Use *u) { explain(u, "loops", 1); }
+static void e_nest(Use *u) { explain(u, "nest", 1); }
 static void e_code(Use *u) { explain(u, "c", 0); }
 static void e_code_root(Use *u) { explain(u, "c", 1); }
 
@@ -285,6 +286,21 @@ static void m_host(Use *u) { run_module(u, NULL, 0); }
 static void m_host_root(Use *u) { run_module(u, NULL, 1); }
 static void m_check(Use *u) { run_module(u, &(mlc_options){ .check = true, .target = "plain" }, 1); }
 
+/* What a watched module reports, too. */
+static void m_watch(Use *u) {
+    mlc_func f;
+    mlc_program *p = parse(u, &f);
+    mlc_options o = { .profile = true, .trace = true, .most_spans = 3 };
+    mlc_module *m = mlc_compile(mlc_program_plan(p, 1), 1, &f, &o, &u->e);
+    mlc_buffer *b[] = { mlc_wrap(in, 20), mlc_wrap(out, 13) };
+    if (!m) return;
+    if (!u->e.code) mlc_run(m, 2, b, 1, &(mlc_scalar){ .i = 2 }, &u->e);
+    if (!u->e.code) mlc_profile_print(m, u->nowhere, MLC_PROFILE_TABLE, &u->e);
+    if (!u->e.code) mlc_trace_write(m, "/tmp/mlc-alloc.json", &u->e);
+    unlink("/tmp/mlc-alloc.json");
+    mlc_module_free(m);
+}
+
 static void m_realize(Use *u) {
     mlc_func f;
     parse(u, &f);
@@ -326,8 +342,8 @@ static const struct {
 #define USE(name) { #name, name }
     USE(c_pure), USE(c_operators), USE(c_immediates), USE(c_update), USE(c_tuple), USE(c_reductions), USE(c_edges),
     USE(c_params), USE(c_extern), USE(c_effects), USE(c_plan), USE(c_plan_text), USE(t_parse), USE(t_print), USE(t_let),
-    USE(t_wrong), USE(e_algorithm), USE(e_schedule), USE(e_loops), USE(e_loops_root), USE(e_code), USE(e_code_root),
-    USE(e_required), USE(e_emit), USE(m_interpret), USE(m_host), USE(m_host_root), USE(m_check), USE(m_realize), USE(b_buffers),
+    USE(t_wrong), USE(e_algorithm), USE(e_schedule), USE(e_loops), USE(e_loops_root), USE(e_nest), USE(e_code), USE(e_code_root),
+    USE(e_required), USE(e_emit), USE(m_interpret), USE(m_host), USE(m_host_root), USE(m_check), USE(m_watch), USE(m_realize), USE(b_buffers),
 };
 enum { USES = (int)(sizeof uses / sizeof *uses) };
 

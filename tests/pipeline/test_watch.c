@@ -371,6 +371,9 @@ START_TEST(refuses) {
     mlc_options o = { .profile = true, .target = "interpret" };
     ck_assert_ptr_null(mlc_compile(NULL, mlc_outs(out), &o, &e));
     ck_assert_str_eq(e.message, "the target interpret runs no plan, so there is nothing to profile or trace; choose another target");
+    o = (mlc_options){ .trace = true, .most_spans = -1 };
+    ck_assert_ptr_null(mlc_compile(NULL, mlc_outs(out), &o, &e));
+    ck_assert_str_eq(e.message, "-1 is no number of spans that a trace keeps; give 1 to 1073741824");
     mlc_module *m = compile("", (mlc_options){ 0 });
     ck_assert_int_eq(mlc_profile_rows(m), 0);
     ck_assert(!mlc_profile_print(m, stdout, MLC_PROFILE_TABLE, &e));
