@@ -148,7 +148,7 @@ typedef struct {
 /* What a kernel that is profiled or traced reports to; of any thread.  Rows are stages, in the order of its table. */
 typedef struct mlc_watch {
     void *user;
-    /* Adds to n counters: four a row (ticks of the processor's clock, runs, points, needed points). */
+    /* Adds to n counters: five a row (ticks of the processor's clock, runs, points, needed points, tasks). */
     void (*tally)(void *user, int n, const int *counter, const int64_t *amount);
     /* A Func's memory: its bytes, less than 0 where it is given back. */
     void (*memory)(void *user, int row, int64_t bytes);

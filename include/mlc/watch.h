@@ -28,6 +28,7 @@ typedef struct {
     double ms;            /* of all threads together, without what is computed inside; below 0: it is not timed */
     int threads;          /* that worked on it, where it is timed; 256 stands for more */
     int64_t runs;         /* productions; of "": calls */
+    int64_t tasks;        /* iterations of its parallel loops */
     int64_t points;       /* stored, or computed by an extern stage: evaluations of the definition */
     int64_t needed;       /* of these, points that its consumers need at all; 0: not known, or an update */
     int64_t allocations;  /* memory from the heap: how often, */

@@ -66,6 +66,7 @@ typedef struct {
     PtrMap element;  /* element of a Storage -> the Storage: tells elements from Syms among keys */
     PtrMap channel;  /* Channel -> itself: tells channels from Syms among keys */
     PtrMap used;     /* params, buffer fields and buffers that the kernel reads at its top */
+    const char **scalar; /* watched: why a vector loop of each stage became scalar, or NULL */
     VEC(const char *) spans; /* traced: three texts a kind of span */
     const Stmt *loop; /* the innermost one around */
     Fn *fn;
@@ -180,6 +181,7 @@ void watch_begin(Gen *G);
 void watch_produce(Gen *G, const Stmt *s);
 void watch_count(Gen *G, const Stmt *s);
 void watch_lanes(Gen *G, const Stmt *s);          /* the same in a vector loop */
+void watch_scalar(Gen *G, const char *why);       /* a vector loop of the stage at hand runs lane by lane */
 void watch_memory(Gen *G, const Storage *t, const char *bytes, const char *sign);
 void watch_open(Gen *G, const Fn *f, StrBuf *out); /* a function's counters, before its statements */
 void watch_close(Gen *G, Fn *f, StrBuf *out);      /* what hands them over, before it returns */

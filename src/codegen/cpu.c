@@ -35,7 +35,7 @@ static const char call_layout[] =
     "    void (*span)(void *user, int kind, i64 begin, i64 end, i64 value);\n"
     "};\n"
     "typedef struct {\n"
-    "    const char *name, *place, *again;\n"
+    "    const char *name, *place, *again, *scalar;\n"
     "    i64 stack;\n"
     "    u8 profiled, traced, vector, parallel, slides;\n"
     "} mlc_watched;\n"

@@ -10,6 +10,7 @@
 void note(Gen *G, const Stmt *s, const char *why) {
     const char *loop = s->kind == ST_FOR ? s->u.loop.var->name : "";
     line(G, "// scalarised%s%s: %s", *loop ? " " : "", loop, why);
+    watch_scalar(G, why);
     if (G->o->note && !G->dry) G->o->note(G->o->note_user, fmt(G, "scalarised %s: %s", loop, why));
 }
 

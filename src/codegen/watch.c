@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { TICKS, RUNS, POINTS, NEEDED, COUNTERS, FEW = 64 };
+enum { TICKS, RUNS, POINTS, NEEDED, TASKS, COUNTERS, FEW = 64 };
 
 static const char helpers[] =
     "#ifdef __x86_64__\n"
@@ -69,7 +69,9 @@ static void end_span(Gen *G, const char *begun, const char *name, const char *wh
 
 void watch_task(Gen *G, const Stmt *loop) {
     int stage = G->fn->stage;
-    if (!watches(G) || stage >= G->p->watched.n || !G->p->watched.at[stage].traced) return;
+    if (!watches(G) || stage >= G->p->watched.n) return;
+    line(G, "%s += 1;", counter(G, stage, TASKS));
+    if (!G->p->watched.at[stage].traced) return;
     spend(G);
     end_span(G, "begun", loop->u.loop.var->name, "task");
 }
@@ -163,6 +165,12 @@ void watch_lanes(Gen *G, const Stmt *s) {
     close_brace(G);
 }
 
+void watch_scalar(Gen *G, const char *why) {
+    if (!watches(G) || G->fn->stage >= G->p->watched.n) return;
+    if (!G->scalar) G->scalar = ARENA_ARRAY(G->arena, const char *, G->p->watched.n);
+    if (!G->scalar[G->fn->stage]) G->scalar[G->fn->stage] = why;
+}
+
 void watch_memory(Gen *G, const Storage *t, const char *bytes, const char *sign) {
     int row = watches(G) && t->func ? row_of(G, t->func, 0) : -1;
     if (row >= 0) line(G, "call->watch->memory(call->watch->user, %d, %s%s);", row, sign, bytes);
@@ -202,8 +210,8 @@ void watch_tables(Gen *G, StrBuf *out) {
     sb_printf(out, "\n/* The stages that are watched. */\nconst mlc_watched %s_watch[] = {\n", symbol);
     for (int i = 0; i < G->p->watched.n; i++) {
         const Watched *w = &G->p->watched.at[i];
-        sb_printf(out, "    { \"%s\", \"%s\", \"%s\", %lld, %d, %d, %d, %d, %d },\n", quoted(G, w->name), quoted(G, w->place),
-                  quoted(G, w->again), (long long)w->stack, w->profiled, w->traced, w->vector, w->parallel, w->slides);
+        sb_printf(out, "    { \"%s\", \"%s\", \"%s\", \"%s\", %lld, %d, %d, %d, %d, %d },\n", quoted(G, w->name), quoted(G, w->place),
+                  quoted(G, w->again), quoted(G, G->scalar ? G->scalar[i] : NULL), (long long)w->stack, w->profiled, w->traced, w->vector, w->parallel, w->slides);
     }
     sb_printf(out, "    { 0 }\n};\n/* What spans are called, what they are, and the loop around. */\nconst char *const %s_spans[] = {\n", symbol);
     for (int i = 0; i < G->spans.n; i++) sb_printf(out, "    \"%s\",\n", quoted(G, G->spans.at[i]));

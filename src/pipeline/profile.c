@@ -27,13 +27,14 @@ int mlc_profile_rows(const mlc_module *m) {
 bool mlc_profile_row(const mlc_module *m, int i, mlc_profile_info *info) {
     int k = watched_row(m, i);
     if (k < 0 || !info) return false;
-    static const WatchRow rest = { .name = "", .place = "", .again = "" };
+    static const WatchRow rest = { .name = "", .place = "", .again = "", .scalar = "" };
     const WatchRow *row = k < m->n_watched ? &rows_of(m)[k] : &rest;
     WatchSum s = watch_sum(m->watch, k);
     const int64_t *n = s.count;
     *info = (mlc_profile_info){ .name = row->name, .place = row->place, .again = row->again, .threads = s.threads,
                                 .ms = s.threads ? (double)n[WATCH_TICKS] / watch_ticks_a_us(m->watch) * 1e-3 : -1,
                                 .runs = n[WATCH_RUNS], .points = n[WATCH_POINTS], .needed = n[WATCH_NEEDED],
+                                .tasks = n[WATCH_TASKS],
                                 .allocations = s.allocations, .bytes = s.bytes, .peak = s.peak, .stack = row->stack };
     return true;
 }
@@ -82,11 +83,25 @@ static void advise_memory(Text *t, const mlc_profile_info *p, int64_t calls) {
         say(t, "its %.0f MiB leave the cache before they are read: compute_at a loop of its consumer", (double)p->peak / mib);
 }
 
-/* What takes a quarter of the time, or more. */
-static void advise_time(Text *t, const mlc_module *m, const mlc_profile_info *p, const WatchRow *row) {
-    mlc_profile_info other;
+static double all_ms(const mlc_module *m) {
+    mlc_profile_info p;
     double all = 0;
-    for (int i = 0; mlc_profile_row(m, i, &other); i++) all += other.ms > 0 ? other.ms : 0;
+    for (int i = 0; mlc_profile_row(m, i, &p); i++) all += p.ms > 0 ? p.ms : 0;
+    return all;
+}
+
+/* Tasks that are too few to go round, or so short that handing them out is the work. */
+static void advise_tasks(Text *t, const mlc_module *m, const mlc_profile_info *p, double all, int64_t calls) {
+    int threads = m->options.threads;
+    if (p->tasks && calls && p->tasks / calls < threads)
+        say(t, "%lld tasks a call for %d threads: smaller factors, or another loop", (long long)(p->tasks / calls), threads);
+    else if (threads > 1 && p->tasks && all / (double)p->tasks < 0.002)
+        say(t, "tasks of %.2f us: give parallel a factor, or a loop further out", 1e3 * all / (double)p->tasks);
+}
+
+/* What takes a quarter of the time, or more. */
+static void advise_time(Text *t, const mlc_module *m, const mlc_profile_info *p, const WatchRow *row, double all) {
+    if (*row->scalar) say(t, "a vector loop of it runs lane by lane: %s", row->scalar);
     if (p->ms < 0.25 * all) return;
     if (!row->parallel && p->threads == 1 && m->options.threads > 1)
         say(t, "%.0f %% of the time, on one thread: parallel over a loop of it, or around it", 100 * p->ms / all);
@@ -103,14 +118,16 @@ const char *mlc_profile_advice(const mlc_module *m, int i, char *space, size_t s
     mlc_profile_row(m, mlc_profile_rows(m) - 1, &rest);
     advise_again(&t, &p, &rows_of(m)[k]);
     advise_memory(&t, &p, rest.runs);
-    advise_time(&t, m, &p, &rows_of(m)[k]);
+    double all = all_ms(m);
+    advise_tasks(&t, m, &p, all, rest.runs);
+    advise_time(&t, m, &p, &rows_of(m)[k], all);
     return space;
 }
 
 /* ---- printed ---- */
 
-enum { ADVICE = 1024, COLUMNS = 14 };
-static const char *const head[COLUMNS] = { "stage", "place", "time_ms", "share", "threads", "runs", "points", "needed", "ratio",
+enum { ADVICE = 1024, COLUMNS = 15 };
+static const char *const head[COLUMNS] = { "stage", "place", "time_ms", "share", "threads", "tasks", "runs", "points", "needed", "ratio",
                                            "allocs", "bytes", "peak", "stack", "advice" };
 
 static const char *number(char *to, size_t size, int64_t n, bool known) {
@@ -128,21 +145,15 @@ static void cells(const mlc_profile_info *p, double all, char cell[COLUMNS][96])
     snprintf(cell[2], SIZE, timed ? "%.3f" : "-", p->ms);
     snprintf(cell[3], SIZE, timed && all > 0 ? "%.1f" : "-", 100 * p->ms / all);
     number(cell[4], SIZE, p->threads, timed);
-    number(cell[5], SIZE, p->runs, true);
-    number(cell[6], SIZE, p->points, !rest);
-    number(cell[7], SIZE, p->needed, p->needed > 0);
-    snprintf(cell[8], SIZE, p->needed > 0 ? "%.2f" : "-", ratio(p));
-    number(cell[9], SIZE, p->allocations, true);
-    number(cell[10], SIZE, p->bytes, true);
-    number(cell[11], SIZE, p->peak, true);
-    number(cell[12], SIZE, p->stack, !rest);
-}
-
-static double all_ms(const mlc_module *m) {
-    mlc_profile_info p;
-    double all = 0;
-    for (int i = 0; mlc_profile_row(m, i, &p); i++) all += p.ms > 0 ? p.ms : 0;
-    return all;
+    number(cell[5], SIZE, p->tasks, true);
+    number(cell[6], SIZE, p->runs, true);
+    number(cell[7], SIZE, p->points, !rest);
+    number(cell[8], SIZE, p->needed, p->needed > 0);
+    snprintf(cell[9], SIZE, p->needed > 0 ? "%.2f" : "-", ratio(p));
+    number(cell[10], SIZE, p->allocations, true);
+    number(cell[11], SIZE, p->bytes, true);
+    number(cell[12], SIZE, p->peak, true);
+    number(cell[13], SIZE, p->stack, !rest);
 }
 
 static void print_tsv(const mlc_module *m, FILE *to) {

@@ -79,12 +79,12 @@ mlc_memo_stats memo_stats(Memo *m);
 
 /* A row of the table that such an object holds, SYMBOL_watch; the last one has no name. */
 typedef struct {
-    const char *name, *place, *again;
+    const char *name, *place, *again, *scalar;
     int64_t stack;
     unsigned char profiled, traced, vector, parallel, slides;
 } WatchRow;
 
-enum { WATCH_TICKS, WATCH_RUNS, WATCH_POINTS, WATCH_NEEDED, WATCH_COUNTERS };
+enum { WATCH_TICKS, WATCH_RUNS, WATCH_POINTS, WATCH_NEEDED, WATCH_TASKS, WATCH_COUNTERS };
 enum { WATCH_VARIANTS = 2 }; /* of one program's code, each with a table of spans */
 enum { WATCH_THREADS = 256 }; /* that are told apart; more count as the last one */
 

@@ -92,6 +92,7 @@ START_TEST(counts) {
             if (counted[_i].peak >= 0) ck_assert_int_eq(p.peak, counted[_i].peak);
             ck_assert_int_eq(p.stack, counted[_i].stack);
             ck_assert_int_eq(f.runs, calls);
+            ck_assert_int_eq(f.tasks, strstr(counted[_i].plan, "parallel") ? calls * 6 : 0);
             ck_assert_int_eq(f.points, calls * W * H);
             ck_assert_int_eq(f.needed, calls * W * H);
             ck_assert_int_eq(rest.runs, calls);
@@ -184,6 +185,10 @@ START_TEST(variants) {
 }
 END_TEST
 
+static void no_line(void *user, const char *text) {
+    (void)user, (void)text;
+}
+
 START_TEST(advises) {
     open_program(blur);
     mlc_module *m = compile("bx: compute_at(by, y), vectorize(x, 8); by: vectorize(x, 8)", (mlc_options){ .profile = true, .threads = 1 });
@@ -196,6 +201,17 @@ START_TEST(advises) {
     m = compile("bx: store_root(), compute_at(by, y), vectorize(x, 8); by: vectorize(x, 8)", (mlc_options){ .profile = true, .threads = 1 });
     run(m);
     ck_assert_str_eq(advice(m, "bx"), "");
+    mlc_module_free(m);
+    m = compile("by: split(y, yo, yi, 12), parallel(yo), vectorize(x, 8)", (mlc_options){ .profile = true, .threads = 3 });
+    run(m);
+    ck_assert_str_eq(advice(m, "by"), "2 tasks a call for 3 threads: smaller factors, or another loop");
+    mlc_module_free(m);
+    mlc_ctx_free(ctx);
+    open_program("mlc 1\ninput in: i32[2];\nby(x, y) = print(\"by\", in(x, y));\noutput by;\n");
+    mlc_ctx_log(ctx, no_line, NULL);
+    m = compile("by: vectorize(x, 8)", (mlc_options){ .profile = true, .threads = 1 });
+    run(m);
+    ck_assert_str_eq(advice(m, "by"), "a vector loop of it runs lane by lane: effects, calls or one place for all lanes");
     mlc_module_free(m);
     mlc_ctx_free(ctx);
 }
@@ -220,14 +236,14 @@ START_TEST(prints) {
     mlc_module *m = compile("bx: compute_at(by, y), profile()", (mlc_options){ .threads = 1 });
     run(m);
     char *t = printed(m, MLC_PROFILE_TSV);
-    const char *head = "stage\tplace\ttime_ms\tshare\tthreads\truns\tpoints\tneeded\tratio\tallocs\tbytes\tpeak\tstack\tadvice\n";
+    const char *head = "stage\tplace\ttime_ms\tshare\tthreads\ttasks\truns\tpoints\tneeded\tratio\tallocs\tbytes\tpeak\tstack\tadvice\n";
     ck_assert_msg(!strncmp(t, head, strlen(head)), "%s", t);
     int n = 0;
-    sscanf(t + strlen(head), "bx\tby.y\t%15[0-9.]\t%15[0-9.]\t%15[0-9]\t23\t2553\t925\t2.76\t23\t10212\t444\t0\tcomputes each%n", a, b, c, &n);
+    sscanf(t + strlen(head), "bx\tby.y\t%15[0-9.]\t%15[0-9.]\t%15[0-9]\t0\t23\t2553\t925\t2.76\t23\t10212\t444\t0\tcomputes each%n", a, b, c, &n);
     ck_assert_msg(n > 0, "%s", t);
     ck_assert_ptr_nonnull(strstr(t, "\n(rest)\t-\t"));
     t = printed(m, MLC_PROFILE_TABLE);
-    ck_assert_msg(!strncmp(t, "stage   place  time_ms  share  threads  runs", 44), "%s", t);
+    ck_assert_msg(!strncmp(t, "stage   place  time_ms  share  threads  tasks  runs", 51), "%s", t);
     ck_assert_ptr_nonnull(strstr(t, "\nbx: computes each point 2.76 times"));
     mlc_module_free(m);
     mlc_ctx_free(ctx);
