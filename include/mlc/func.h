@@ -203,7 +203,8 @@ MLC_API mlc_expr mlc_call_n(mlc_extern fn, int n, const mlc_expr *arg);
  *
  * It must be thread-safe, its answer may depend on the box and the scalars alone, a larger box may not need less,
  * and a point's value may not depend on the box it is computed in: it is called for tiles as for wholes, queries
- * any number of times, and never for an empty box.  Ends of boxes stay within +-2^40. */
+ * any number of times, and never for an empty box.  Ends of boxes stay within +-2^40.  Loops that a plan marks serial or
+ * parallel run around the calls, each of which then has to write just the slice that it is asked for. */
 typedef int (*mlc_stage_fn)(mlc_buffer *const *in, mlc_buffer *const *out, const mlc_scalar *arg);
 /* Declares it for extern stages. */
 MLC_API mlc_extern mlc_extern_stage_new(mlc_ctx *ctx, const char *name, mlc_stage_fn fn);

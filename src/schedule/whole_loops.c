@@ -20,33 +20,22 @@ void sch_check_whole(Resolve *r, const StageSched *st, const PlanLine *line) {
     if (line->d.tail != MLC_TAIL_AUTO && line->d.tail != MLC_TAIL_GUARD) fault_raise(r->fault, ERR_STAGE_TAIL, &place, st->func->name);
 }
 
-/* Is any loop that `name` was made into run by the C function?  first: the outermost one alone. */
-static bool is_whole(const StageSched *st, int split, const char *name) {
+/* Is any loop that `name` was made into, from that split on, the C function's (whole), or one that runs here? */
+static bool has(const StageSched *st, int split, const char *name, bool whole) {
     for (int i = split; i < st->split.n; i++) {
         const Split *s = &st->split.at[i];
         if (strcmp(s->old, name)) continue;
-        if (s->kind == SPLIT_SPLIT && is_whole(st, i + 1, s->inner)) return true;
+        if (s->kind == SPLIT_SPLIT && has(st, i + 1, s->inner, whole)) return true;
         name = s->outer;
     }
     const Dim *d = sch_find_loop(st, name);
-    return d && d->is_whole;
-}
-
-static bool runs_here(const StageSched *st, int split, const char *name) {
-    for (int i = split; i < st->split.n; i++) {
-        const Split *s = &st->split.at[i];
-        if (strcmp(s->old, name)) continue;
-        if (s->kind == SPLIT_SPLIT && runs_here(st, i + 1, s->inner)) return true;
-        name = s->outer;
-    }
-    const Dim *d = sch_find_loop(st, name);
-    return d && !d->is_whole;
+    return d && d->is_whole == whole;
 }
 
 void sch_whole_loops(Resolve *r, StageSched *st) {
     for (int i = 0; i < st->split.n; i++) {
         const Split *s = &st->split.at[i];
-        if (s->kind != SPLIT_SPLIT || !is_whole(st, i + 1, s->outer) || !runs_here(st, i + 1, s->inner)) continue;
+        if (s->kind != SPLIT_SPLIT || !has(st, i + 1, s->outer, true) || !has(st, i + 1, s->inner, false)) continue;
         Place place = sch_place(r->arena, s->line);
         fault_raise(r->fault, ERR_STAGE_SLICE, &place, s->inner, st->func->name, s->outer);
     }
