@@ -74,20 +74,26 @@ static bool reads_func(Fork *f, Stmt *s, Func *func) {
 
 typedef struct {
     Fork *fork;
-    PtrMap reads; /* Func -> PtrMap of what its computation reads */
+    PtrMap reads;   /* Func -> PtrMap of what its computation reads, or computes inside, though nothing reads it */
+    PtrMap *around; /* that of the computation around, or NULL */
 } Computed;
 
 static Stmt *note_computed(StmtMap *m, Stmt *s) {
     Computed *c = m->user;
     const Func *func = computed(s);
-    PtrMap *reads = func ? pm_get(&c->reads, func) : NULL;
-    if (func && !reads) {
+    if (!func) return st_map_kids(m, s);
+    PtrMap *reads = pm_get(&c->reads, func), *outer = c->around;
+    if (!reads) {
         reads = ARENA_NEW(m->arena, PtrMap);
         pm_init(reads, m->arena);
         pm_put(&c->reads, func, reads);
     }
-    if (func) find_reads(c->fork, s, NULL, reads);
-    return st_map_kids(m, s);
+    find_reads(c->fork, s, NULL, reads);
+    if (outer) pm_put(outer, func, (void *)(uintptr_t)func);
+    c->around = reads;
+    s = st_map_kids(m, s);
+    c->around = outer;
+    return s;
 }
 
 /* The Func, and all that stands in the allocation's body and is read for it.  A computation around the turn,
