@@ -22,13 +22,16 @@ typedef struct {
     bool data;           /* holds an index that was data of 32 bits or more */
 } Step;
 
+enum { MOST_PREDICATES = 64 };
+
 typedef struct {
     const Def *def;
-    int n, n_where;      /* steps; the first n_where decide the predicates */
+    int n, n_where;      /* steps; the first n_where decide the predicates, */
+    int n_first;         /* ... of these the first n_first those over indices alone */
     Step *step;
     Value *slot;
     uint8_t *state;
-    int where[64], n_predicates;
+    int where[MOST_PREDICATES], n_predicates, n_plain; /* the plain ones first */
     int coord[MAX_RANK], value[MAX_TUPLE];
     int pure[MAX_RANK];  /* slot of the Var that stands at this place of the left side, -1: none */
     int rvar[MAX_RANK];  /* slot, -1: not used */

@@ -135,15 +135,42 @@ static void select_demand(Oracle *o, const Realised *r, Stage *s) {
         if (need[i]) s->demand[s->n_demand++] = i;
 }
 
+static void look_plain(void *user, const Node *e) {
+    *(bool *)user &= e->op != OP_ACCESS && e->op != OP_EXTERN && e->op != OP_REQUIRE && e->op != OP_PRINT;
+}
+
+/* Compiles the predicates that are (or are not) over indices alone, conjunctions taken apart. */
+static void add_predicates(struct builder *b, const RDom *dom, bool plain) {
+    Arena *a = b->o->arena;
+    Stage *s = b->s;
+    VEC(const Node *) todo = { 0 };
+    for (int i = dom ? dom->where_canon.n : 0; i-- > 0;) VEC_PUSH(a, &todo, dom->where_canon.at[i]);
+    while (todo.n) {
+        const Node *c = todo.at[--todo.n];
+        bool is_plain = true;
+        ir_visit(a, c, look_plain, &is_plain);
+        bool room = s->n_predicates + todo.n + 2 < MOST_PREDICATES;
+        if (c->op == OP_LAND && !is_plain && room) {
+            VEC_PUSH(a, &todo, c->kid[1]);
+            VEC_PUSH(a, &todo, c->kid[0]);
+        } else if (is_plain == plain) {
+            CHECK(b->o->fault, s->n_predicates < MOST_PREDICATES);
+            s->where[s->n_predicates++] = add_root(b, c);
+        }
+    }
+}
+
 void eval_compile(Oracle *o, Realised *r, int stage) {
     Stage *s = &r->stage[stage];
     *s = (Stage){ .def = r->f->def.at[stage] };
     struct builder b = { .o = o, .self = r, .s = s };
     pm_init(&b.slot, o->arena);
     RDom *dom = s->def->rdom;
-    s->n_predicates = dom ? dom->where_canon.n : 0;
-    CHECK(o->fault, s->n_predicates <= 64 && (!dom || dom->where_canon.n == dom->where.n));
-    for (int i = 0; i < s->n_predicates; i++) s->where[i] = add_root(&b, dom->where_canon.at[i]);
+    CHECK(o->fault, !dom || dom->where_canon.n == dom->where.n);
+    add_predicates(&b, dom, true);
+    s->n_plain = s->n_predicates;
+    s->n_first = b.step.n;
+    add_predicates(&b, dom, false);
     s->n_where = b.step.n;
     for (int d = 0; d < s->def->rank; d++) s->coord[d] = add_root(&b, s->def->coord[d]);
     for (int k = 0; k < s->def->n; k++) s->value[k] = add_root(&b, s->def->value[k]);
@@ -287,10 +314,13 @@ static void run_step(Oracle *o, Realised *self, Stage *s, int i, bool demand) {
 }
 
 State eval_where(Oracle *o, Realised *self, Stage *s, bool demand, bool *holds) {
-    for (int i = 0; i < s->n_where; i++) run_step(o, self, s, i, demand);
     uint8_t worst = KNOWN;
     *holds = true;
-    for (int i = 0; i < s->n_predicates; i++) {
+    for (int i = 0; i < s->n_first; i++) run_step(o, self, s, i, demand);
+    for (int i = 0; i < s->n_plain; i++) *holds &= s->slot[s->where[i]].i != 0;
+    if (!*holds) return KNOWN; /* nothing is read where these exclude the point */
+    for (int i = s->n_first; i < s->n_where; i++) run_step(o, self, s, i, demand);
+    for (int i = s->n_plain; i < s->n_predicates; i++) {
         if (s->state[s->where[i]] > worst) worst = s->state[s->where[i]];
         *holds &= s->slot[s->where[i]].i != 0;
     }

@@ -80,49 +80,30 @@ const Node *low_length(Build *b, const Facts *f, Interval i) {
 
 /* ---- where ---- */
 
-/* The predicates that must all hold, taken apart. */
-typedef VEC(const Node *) Conditions;
-
-static void conditions(Build *b, const StageNest *st, Conditions *all) {
-    Conditions todo = { 0 };
-    for (int i = 0; i < st->n_where; i++) VEC_PUSH(b->arena, &todo, st->where[i]);
-    while (todo.n) {
-        const Node *c = todo.at[--todo.n];
-        if (c->op == OP_LAND) {
-            VEC_PUSH(b->arena, &todo, c->kid[0]);
-            VEC_PUSH(b->arena, &todo, c->kid[1]);
-        } else {
-            VEC_PUSH(b->arena, all, c);
-        }
-    }
-}
-
-static Interval narrowed(Build *b, const Facts *f, const Conditions *all, const Sym *v, Interval range) {
+static Interval narrowed(Build *b, const Facts *f, int n, const Node *const *where, const Sym *v, Interval range) {
     Interner *I = b->ir;
-    for (int i = 0; i < all->n; i++) {
+    for (int i = 0; i < n; i++) {
         bool ok = false;
-        if (!ir_uses(b->arena, all->at[i], v)) continue;
-        Interval in = sim_solve_outer(I, f, all->at[i], v, &ok);
+        if (!ir_uses(b->arena, where[i], v)) continue;
+        Interval in = sim_solve_outer(I, f, where[i], v, &ok);
         if (ok && in.lo) range.lo = range.lo ? sim_simplify(I, b->base, ir_max(I, range.lo, in.lo)) : in.lo;
         if (ok && in.hi) range.hi = range.hi ? sim_simplify(I, b->base, ir_min(I, range.hi, in.hi)) : in.hi;
     }
     return range;
 }
 
-/* The same chain of facts, each variable's range cut to where the stage's predicates may hold: what reads
- * at no other point.  Solving leaves the variables outside of the solved one. */
-static const Facts *with_where(Build *b, const StageNest *st, const Facts *full) {
-    if (!st->n_where) return full;
-    Conditions all = { 0 };
+/* The same chain of facts, each variable's range cut to where the first n of the stage's predicates may hold: what
+ * is asked behind them reads at no other point.  Solving leaves the variables outside of the solved one. */
+static const Facts *with_where(Build *b, const StageNest *st, int n, const Facts *full) {
+    if (!n) return full;
     VEC(const Facts *) chain = { 0 };
-    conditions(b, st, &all);
     for (const Facts *f = full; f != b->base; f = f->up) VEC_PUSH(b->arena, &chain, f);
     const Facts *now = b->base;
     while (chain.n) {
         const Facts *old = chain.at[--chain.n];
         Facts *f = arena_copy(b->arena, old, sizeof *old);
         f->up = now;
-        if (f->var) f->range = narrowed(b, full, &all, f->var, f->range);
+        if (f->var) f->range = narrowed(b, full, n, st->where, f->var, f->range);
         now = f;
     }
     return now;
@@ -179,11 +160,9 @@ static bool shares_ranged(Build *b, const Facts *f, const Node *e, const Node *p
 /* What a predicate p <= q says of the coordinate as a whole: where q - p less (or plus) it is free of the
  * predicate's variables, as for x - k where k <= x, or x + 8 * k + j where 8 * k + j < n, whose variables taken
  * one by one would forget each other. */
-static Interval related(Build *b, const Facts *f, const StageNest *st, const Node *coord, Interval i) {
-    Conditions all = { 0 };
-    conditions(b, st, &all);
-    for (int k = 0; k < all.n; k++) {
-        const Node *c = all.at[k];
+static Interval related(Build *b, const Facts *f, const StageNest *st, int n, const Node *coord, Interval i) {
+    for (int k = 0; k < n; k++) {
+        const Node *c = st->where[k];
         if ((c->op != OP_LE && c->op != OP_LT) || c->kid[0]->type != MLC_INDEX) continue;
         const Node *room = ir_sub(b->ir, c->kid[1], c->kid[0]); /* not negative */
         if (c->op == OP_LT) room = ir_sub(b->ir, room, ir_idx(b->ir, 1));
@@ -197,22 +176,43 @@ static Interval related(Build *b, const Facts *f, const StageNest *st, const Nod
     return i;
 }
 
+/* The variables of a stage, where its predicates hold, and where the plain ones do. */
+typedef struct {
+    const Facts *all, *plain;
+    PtrMap asked; /* coordinates of what the others read */
+} Points;
+
+static void note_coords(void *user, const Node *e) {
+    for (int d = 0; e->op == OP_ACCESS && d < e->n; d++) pm_put(user, e->kid[d], (void *)(uintptr_t)e);
+}
+
+static Points points_of(Build *b, const StageNest *st, const Facts *f) {
+    Points p;
+    pm_init(&p.asked, b->arena);
+    p.all = p.plain = low_data_facts(b, with_where(b, st, st->n_where, f), st);
+    if (st->n_plain == st->n_where) return p;
+    p.plain = low_data_facts(b, with_where(b, st, st->n_plain, f), st);
+    for (int i = st->n_plain; i < st->n_where; i++) ir_visit(b->arena, st->where[i], note_coords, &p.asked);
+    return p;
+}
+
 /* A coordinate, unless it was met in that dimension.  The scope `all` is one for all of them: of the ends of a union
  * each pair is compared, and those that were there before are known. */
-static void add_coord(Build *b, const Facts *f, Sim *all, const StageNest *st, const Node *access, int d, PtrMap *seen,
+static void add_coord(Build *b, const Points *p, Sim *all, const StageNest *st, const Node *access, int d, PtrMap *seen,
                       Interval *box) {
     const Node *coord = access->kid[d], *why = NULL;
     if (pm_has(seen, coord)) return;
     pm_put(seen, coord, (void *)(uintptr_t)coord);
-    Interval i = bounds_of(b, f, coord, &why);
-    if (st->n_where) i = related(b, f, st, coord, i);
+    bool asked = pm_has(&p->asked, coord);
+    const Facts *f = asked ? p->plain : p->all;
+    Interval i = related(b, f, st, asked ? st->n_plain : st->n_where, coord, bounds_of(b, f, coord, &why));
     if (!i.lo || !i.hi) unbounded(b, ERR_UNBOUNDED, st, access->u.func, d, coord, why);
     *box = box->lo ? unite(b, all, *box, i) : i;
 }
 
 /* The variables of a stage's points between `at` and its leaf, where its predicates hold. */
 const Facts *low_point_facts(Build *b, const StageNest *st, const Scope *at) {
-    return low_data_facts(b, with_where(b, st, low_facts(b, at, st->leaf)), st);
+    return low_data_facts(b, with_where(b, st, st->n_where, low_facts(b, at, st->leaf)), st);
 }
 
 static const Read *find_read(const StageNest *st, const Func *f) {
@@ -236,13 +236,13 @@ void low_required_by(Build *b, Func *f, const StageNest *st, const Scope *at, In
         low_whole_needs(b, f, st, at, box);
         return;
     }
-    const Facts *facts = low_point_facts(b, st, at);
+    const Points points = points_of(b, st, low_facts(b, at, st->leaf));
     const Read *read = find_read(st, f);
     PtrMap seen[MAX_RANK];
     for (int d = 0; d < f->rank; d++) pm_init(&seen[d], b->arena);
     Sim *all = sim_begin(b->ir, b->base);
     for (int i = 0; read && i < read->access.n; i++)
-        for (int d = 0; d < f->rank; d++) add_coord(b, facts, all, st, read->access.at[i], d, &seen[d], &box[d]);
+        for (int d = 0; d < f->rank; d++) add_coord(b, &points, all, st, read->access.at[i], d, &seen[d], &box[d]);
     sim_end(all);
 }
 
@@ -260,7 +260,7 @@ static bool is_var(const Node *e, const Sym *s) {
 }
 
 /* The variables of an update before it has loops: Vars over the box, RVars over their domain. */
-static const Facts *update_facts(Build *b, const FuncNest *fn, const StageNest *st, const Facts *f) {
+static Points update_points(Build *b, const FuncNest *fn, const StageNest *st, const Facts *f) {
     const Def *def = st->sched->def;
     for (int d = 0; d < def->rank; d++) {
         const Node *c = def->coord[d];
@@ -271,7 +271,7 @@ static const Facts *update_facts(Build *b, const FuncNest *fn, const StageNest *
         last = ir_sub(b->ir, ir_add(b->ir, min, def->rdom->extent[i]), ir_idx(b->ir, 1));
         f = with_range(b, f, def->rdom->var[i], (Interval){ min, last });
     }
-    return low_data_facts(b, with_where(b, st, f), st);
+    return points_of(b, st, f);
 }
 
 static bool widen(Build *b, FuncNest *fn, const StageNest *st, const Facts *outer, const Facts *f, int d,
@@ -294,13 +294,15 @@ void low_cover_updates(Build *b, FuncNest *fn, const Facts *outer) {
         changed = false;
         for (int s = 1; s < fn->stage.n; s++) {
             const StageNest *st = fn->stage.at[s];
-            const Facts *f = update_facts(b, fn, st, b->base);
+            const Points p = update_points(b, fn, st, b->base);
             for (int d = 0; d < fn->func->rank; d++)
-                changed |= widen(b, fn, st, outer, f, d, st->coord[d], ERR_UNBOUNDED_WRITE);
+                changed |= widen(b, fn, st, outer, p.all, d, st->coord[d], ERR_UNBOUNDED_WRITE);
             const Read *self = find_read(st, fn->func);
             for (int i = 0; self && i < self->access.n; i++)
-                for (int d = 0; d < fn->func->rank; d++)
-                    changed |= widen(b, fn, st, outer, f, d, self->access.at[i]->kid[d], ERR_UNBOUNDED);
+                for (int d = 0; d < fn->func->rank; d++) {
+                    const Node *coord = self->access.at[i]->kid[d];
+                    changed |= widen(b, fn, st, outer, pm_has(&p.asked, coord) ? p.plain : p.all, d, coord, ERR_UNBOUNDED);
+                }
         }
     }
 }

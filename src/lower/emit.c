@@ -80,6 +80,13 @@ static Stmt *atomic_store(Build *b, const StageNest *st, const Node **value) {
     return s;
 }
 
+/* s where these predicates hold. */
+static Stmt *where(Build *b, const StageNest *st, int from, int to, Stmt *s) {
+    const Node *cond = ir_bool(b->ir, true);
+    for (int i = from; i < to; i++) cond = ir_make2(b->ir, OP_LAND, cond, st->where[i]);
+    return ir_is(cond, 1) ? s : st_if(b->arena, cond, s, NULL);
+}
+
 static Stmt *emit_leaf(Build *b, const StageNest *st) {
     Func *f = st->fn->func;
     if (alg_is_whole(f)) return low_whole_call(b, st);
@@ -94,12 +101,10 @@ static Stmt *emit_leaf(Build *b, const StageNest *st) {
     if (!stores) return NULL;
     blend(b, st, value);
     Stmt *s = is_atomic(st) ? atomic_store(b, st, value) : st_store(b->arena, f, f->rank, st->coord, f->n, value);
-    const Node *cond = ir_bool(b->ir, true);
-    for (int i = 0; i < st->n_where; i++) cond = ir_make2(b->ir, OP_LAND, cond, st->where[i]);
-    if (ir_is(cond, 1)) return s;
-    s = st_if(b->arena, cond, s, NULL);
-    s->u.cond.likely = st->sched->def->rdom && st->sched->def->rdom->cuts;
-    return s;
+    s = where(b, st, st->n_plain, st->n_where, s);
+    Stmt *all = where(b, st, 0, st->n_plain, s);
+    if (all != s) all->u.cond.likely = st->sched->def->rdom->cuts;
+    return all;
 }
 
 static const Node *put_fixed(StmtMap *m, const Node *e) {

@@ -183,6 +183,33 @@ static void note_uses(Build *b, StageNest *st) {
     }
 }
 
+static void look_plain(void *user, const Node *e) {
+    *(bool *)user &= e->op != OP_ACCESS && e->op != OP_EXTERN && e->op != OP_REQUIRE && e->op != OP_PRINT;
+}
+
+/* Predicates may read and call: at no point that those over indices exclude, so these come first. */
+static void add_where(Build *b, StageNest *st) {
+    const RDom *dom = st->sched->def->rdom;
+    VEC(const Node *) todo = { 0 };
+    VEC(const Node *) asked = { 0 };
+    for (int i = dom ? dom->where_canon.n : 0; i-- > 0;) VEC_PUSH(b->arena, &todo, low_decided(b, st->sched, low_inline(b, dom->where_canon.at[i])));
+    VEC(const Node *) plain = { 0 };
+    while (todo.n) {
+        const Node *c = todo.at[--todo.n];
+        bool is_plain = true;
+        ir_visit(b->arena, c, look_plain, &is_plain);
+        if (c->op == OP_LAND) {
+            VEC_PUSH(b->arena, &todo, c->kid[1]);
+            VEC_PUSH(b->arena, &todo, c->kid[0]);
+        } else if (is_plain) VEC_PUSH(b->arena, &plain, c);
+        else VEC_PUSH(b->arena, &asked, c);
+    }
+    st->n_plain = plain.n;
+    for (int i = 0; i < asked.n; i++) VEC_PUSH(b->arena, &plain, asked.at[i]);
+    st->n_where = plain.n;
+    st->where = plain.at;
+}
+
 /* The definition with inlined Funcs substituted, over Vars and RVars still. */
 static StageNest *new_stage(Build *b, FuncNest *fn, const StageSched *sched) {
     StageNest *st = ARENA_NEW(b->arena, StageNest);
@@ -190,12 +217,10 @@ static StageNest *new_stage(Build *b, FuncNest *fn, const StageSched *sched) {
     st->index = sched->index;
     st->sched = sched;
     const Def *def = st->sched->def;
-    st->n_where = def->rdom ? def->rdom->where_canon.n : 0;
-    st->where = ARENA_ARRAY(b->arena, const Node *, st->n_where + 1);
     Gather g = { b, st };
     for (int d = 0; d < def->rank; d++) st->coord[d] = low_decided(b, sched, low_inline(b, def->coord[d]));
     for (int i = 0; i < def->n; i++) st->value[i] = low_decided(b, sched, low_inline(b, def->value[i]));
-    for (int i = 0; i < st->n_where; i++) st->where[i] = low_decided(b, sched, low_inline(b, def->rdom->where_canon.at[i]));
+    add_where(b, st);
     for (int d = 0; d < def->rank; d++) ir_visit(b->arena, st->coord[d], gather, &g);
     for (int i = 0; i < def->n; i++) ir_visit(b->arena, st->value[i], gather, &g);
     for (int i = 0; i < st->n_where; i++) ir_visit(b->arena, st->where[i], gather, &g);

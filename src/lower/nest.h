@@ -71,7 +71,7 @@ struct StageNest {
     const StageSched *sched;
     int index;
     Scope *top, *leaf;    /* top has no loop of its own */
-    int n_where;
+    int n_where, n_plain; /* the plain predicates, over indices alone, come first: the others are asked where these hold */
     const Node *coord[MAX_RANK], *value[MAX_TUPLE], **where; /* inlined; over loop variables once built */
     VEC(Read) read;
     VEC(const Node *) blend; /* where one of them fails, what is stored is what was there */
