@@ -29,6 +29,10 @@ static const char *const fetch_rows[] = {
 #define FETCH(kind, name, doc) [MLC_FETCH_##kind] = "fetch " #name,
 #include "schedule/directives.def"
 };
+static const char *const align_rows[] = {
+#define LINE_UP(kind, name, doc) [MLC_LOOP_ALIGN_##kind] = "align " #name,
+#include "schedule/directives.def"
+};
 #define N(rows) (int)(sizeof(rows) / sizeof *(rows))
 
 /* Operators by their texts, where these are not those of others. */
@@ -66,6 +70,7 @@ void gen_expect_all(GenCounts *c) {
     expect_rows(c, way_rows, N(way_rows));
     expect_rows(c, policy_rows, N(policy_rows));
     expect_rows(c, fetch_rows, N(fetch_rows));
+    expect_rows(c, align_rows, N(align_rows));
     expect_rows(c, more, N(more));
 }
 
@@ -97,6 +102,7 @@ static void count_directive(GenCounts *c, const mlc_directive *d) {
         if (*s == 'd') count(c, way_rows[d->way]);
         if (*s == 'y') count(c, policy_rows[d->k[0]]);
         if (*s == 'o') count(c, fetch_rows[d->bounds]);
+        if (*s == 'l') count(c, align_rows[d->align]);
     }
     for (int i = 0; i < d->n_body; i++) count_directive(c, &d->body[i]);
 }

@@ -94,6 +94,7 @@ static void option(Gen *g, char shape) {
     if (shape == 't') gen_put(g, "tail = "), one_of(g, sch_tails, MLC_TAIL_COUNT);
     else if (shape == 'd') gen_put(g, "way = "), one_of(g, sch_ways, MLC_WAY_COUNT);
     else if (shape == 'o') gen_put(g, "bounds = "), one_of(g, sch_fetches, MLC_FETCH_COUNT);
+    else if (shape == 'l') gen_put(g, "align = "), one_of(g, sch_line_ups, MLC_LOOP_ALIGN_COUNT);
     else gen_put(g, shape == 'x' ? "lossy" : "reassociate");
 }
 

@@ -361,6 +361,7 @@ static void specialize_one(Plan *p, Nest *so_far, int deep) {
 }
 
 static void specialize(Plan *p, Nest *n) {
+    if (n->shares && !p->careless) return;
     for (int i = 0; i < 3 && (i == 0 || one_in(p, 4)); i++) specialize_one(p, n, 0);
 }
 
@@ -368,7 +369,8 @@ static void specialize(Plan *p, Nest *n) {
 static void partition(Plan *p, Nest *n) {
     static const char *const policies[] = { "never", "auto", "always" };
     const Loop *l = some_loop(p, n);
-    if (l && is_named(l)) put(p, "partition", "%s, %s", l->name, policies[one_in(p, 12) ? 2 : gen_below(p->g, 2)]);
+    bool shared = n->n - 1 - (int)(l - n->loop) < n->shares;
+    if (l && is_named(l) && (!shared || p->careless)) put(p, "partition", "%s, %s", l->name, policies[one_in(p, 12) ? 2 : gen_below(p->g, 2)]);
 }
 
 static void fail(Plan *p, Nest *n) {
@@ -393,7 +395,7 @@ void prefetch(Plan *p, const Nest *n, int f) {
 static const struct {
     int one_in;
     void (*draw)(Plan *p, Nest *n);
-} last[] = { { 6, rename_loop }, { 8, specialize }, { 6, partition }, { 24, fail } };
+} last[] = { { 6, rename_loop }, { 2, share }, { 8, specialize }, { 6, partition }, { 24, fail } };
 
 void loops(Plan *p, Nest *n) {
     for (int i = gen_below(p->g, 6); i > 0; i--) move(p, n);

@@ -30,7 +30,7 @@ static Path common_path(const Plan *p, bool at[FUNCS][MOST_STAGES]) {
             if (!at[c][s]) continue;
             const Nest *nest = &p->nest[c][s];
             Path own = p->around[c];
-            for (int i = nest->n - 1; i >= 0 && nest->n - i <= nest->shared; i--) own.at[own.n++] = (Site){ c, s, i };
+            for (int i = nest->n - 1; i >= 0 && nest->n - i <= nest->shared; i--) own.at[own.n++] = leading_site(p, (Site){ c, s, i });
             int n = 0;
             while (n < own.n && (all.n < 0 || (n < all.n && !memcmp(&all.at[n], &own.at[n], sizeof(Site))))) n++;
             own.n = n;

@@ -28,20 +28,22 @@ typedef struct {
     int dim;          /* the dimension that it stems from, -1: none, or several */
 } Loop;
 
+/* A loop of a stage, as a place to be computed at. */
+typedef struct {
+    int func, stage, loop;
+} Site;
+
 typedef struct {
     Loop loop[MAX_LOOPS]; /* innermost first */
     int n;
     int func, stage;
+    int shares;           /* so many of the outermost loops are another stage's, */
+    Site with;            /* down to this one */
     bool atomic, exact;   /* an atomic update; nobody can tell the order of what it joins */
     bool special, failed; /* has specializations; the last of which refuses all other calls */
     unsigned conditions;  /* kinds of conditions that these have already, or those around it */
     int shared;           /* so many of the outermost loops are those of all its specializations */
 } Nest;
-
-/* A loop of a stage, as a place to be computed at. */
-typedef struct {
-    int func, stage, loop;
-} Site;
 
 /* The loops around a stage, outermost first. */
 typedef struct {
@@ -94,6 +96,10 @@ void insert_loop(Nest *n, int at, Loop l);
 bool is_named(const Loop *l); /* later lines can name it */
 bool stores_at_vars(const Plan *p, int k); /* all its updates store at its Vars alone */
 void prefetch(Plan *p, const Nest *n, int f);
+
+/* gen_share.c */
+void share(Plan *p, Nest *n);
+Site leading_site(const Plan *p, Site at); /* the loop, as that of the stage which leads it */
 
 /* gen_place.c */
 bool place(Plan *p, int k); /* false: it is inlined */

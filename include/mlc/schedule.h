@@ -54,6 +54,7 @@ typedef enum {
     MLC_MEMOIZE,
     MLC_LEVEL, MLC_CHANGE_TYPE,
     MLC_PROFILE, MLC_TRACE,
+    MLC_COMPUTE_WITH,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -75,6 +76,15 @@ typedef enum {
 
 enum { MLC_AT_LEVEL = -2 };
 
+/* Which iterations of two stages that share a loop run together. */
+typedef enum {
+    MLC_LOOP_ALIGN_AUTO,     /* as NO_ALIGN */
+    MLC_LOOP_ALIGN_START,    /* the first ones */
+    MLC_LOOP_ALIGN_END,      /* the last ones */
+    MLC_LOOP_ALIGN_NO_ALIGN, /* those of equal number */
+    MLC_LOOP_ALIGN_COUNT
+} mlc_loop_align;
+
 /* One directive.  Fields that its kind does not use are zero. */
 typedef struct mlc_directive mlc_directive;
 struct mlc_directive {
@@ -89,8 +99,10 @@ struct mlc_directive {
     mlc_way way;         /* fold_storage */
     bool reassociate;    /* float + and * may be grouped and ordered otherwise */
     mlc_fetch bounds;    /* prefetch */
-    mlc_func at;         /* compute_at, store_at, hoist_storage: the consumer; prefetch: what is read */
-    int at_stage;        /* -1: any of its stages that has the loop; MLC_AT_LEVEL: v[0] is a level, `at` is empty */
+    mlc_loop_align align; /* compute_with */
+    mlc_func at;         /* compute_at, store_at, hoist_storage: the consumer; prefetch: what is read; compute_with: whose loops */
+    int at_stage;        /* -1: any of its stages that has the loop (compute_with: the pure one); MLC_AT_LEVEL: v[0] is a level, `at` is
+                          * empty */
     int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs */
     mlc_func func[8];    /* ... and which */
     mlc_func made;       /* in, clone_in, rfactor: the Func that this line makes */
@@ -141,6 +153,13 @@ typedef struct mlc_plan mlc_plan;
  * and each uses it anew: values live as long as they did.  The loop is around the one where the Func is stored. */
 #define mlc_hoist_storage(...) MLC_CAT(MLC_PLACE_, MLC_NARG(__VA_ARGS__))(MLC_HOIST_STORAGE, __VA_ARGS__)
 #define mlc_hoist_storage_root() mlc_place_of(MLC_HOIST_STORAGE_ROOT, MLC_HERE)
+
+/* compute_with(f, v): this stage runs in the loops of f, a Func (its pure stage) or a stage, from the outermost down to
+ * v: in each iteration first f's part, then this stage's.  The loops run over what either needs, and each part
+ * where it is needed.  Both have these loops by the same names, in the same order and of the same kinds, both are
+ * computed at one place, and neither is made of the other.  .align = MLC_LOOP_ALIGN_... says which iterations of v run
+ * together; another line that names a loop around v says so of that one. */
+#define mlc_compute_with(f, ...) mlc_with_of((struct mlc_with_args){ .loc = MLC_HERE, .leader = MLC_CONSUMER(f), __VA_ARGS__ })
 
 /* Of the memory of a Func that is computed at root or in a loop, and is no output; v is a dimension, a Var of its
  * pure definition. */
@@ -327,6 +346,13 @@ MLC_API mlc_directive mlc_memoize_of(mlc_expr key, mlc_loc loc);
 MLC_API mlc_directive mlc_level_of(struct mlc_level_args a);
 MLC_API mlc_directive mlc_at_level(mlc_directive_kind kind, mlc_var level, mlc_loc loc);
 MLC_API mlc_directive mlc_change_type_of(struct mlc_change_args a);
+struct mlc_with_args {
+    mlc_loc loc;
+    mlc_stage leader;
+    mlc_var v;
+    mlc_loop_align align;
+};
+MLC_API mlc_directive mlc_with_of(struct mlc_with_args a);
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);

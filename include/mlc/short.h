@@ -135,5 +135,6 @@ typedef mlc_rdom RDom;
 #define change_type(...) mlc_change_type(__VA_ARGS__)
 #define profile(...) mlc_profile(__VA_ARGS__)
 #define trace(...) mlc_trace(__VA_ARGS__)
+#define compute_with(...) mlc_compute_with(__VA_ARGS__)
 
 #endif

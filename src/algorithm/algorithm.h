@@ -121,6 +121,7 @@ const Node *alg_canonical_at(Interner *I, const Node *written, mlc_type round_to
  * a->fault the poison of a Func reached, or that it has no definition. */
 typedef VEC(Func *) FuncList;
 FuncList alg_order(Arena *a, Func *const *outputs, int n);
+FuncList alg_reads(Arena *a, const Func *f); /* each once, in the order of its definitions */
 /* Does stage `def` of f read f itself? */
 bool alg_is_recursive(const Func *f, const Def *def);
 /* Does `from` read `to`, itself or through others? */

@@ -102,6 +102,15 @@ bool alg_is_recursive(const Func *f, const Def *def) {
     return s.found;
 }
 
+FuncList alg_reads(Arena *a, const Func *f) {
+    Reads r = { .arena = a };
+    FuncList all = { 0 };
+    pm_init(&r.seen, a);
+    for (int i = 0; i < f->def.n; i++) reads_of_def(&r, f->def.at[i]);
+    for (int i = 0; i < r.reads.n; i++) VEC_PUSH(a, &all, r.reads.at[i]);
+    return all;
+}
+
 bool alg_reaches(Arena *a, Func *from, const Func *to) {
     VEC(Func *) todo = { 0 };
     PtrMap seen;
@@ -111,13 +120,11 @@ bool alg_reaches(Arena *a, Func *from, const Func *to) {
     while (todo.n) {
         Func *f = todo.at[--todo.n];
         if (f == to) return true;
-        Reads r = { .arena = a };
-        pm_init(&r.seen, a);
-        for (int i = 0; i < f->def.n; i++) reads_of_def(&r, f->def.at[i]);
-        for (int i = 0; i < r.reads.n; i++) {
-            if (pm_has(&seen, r.reads.at[i])) continue;
-            pm_put(&seen, r.reads.at[i], r.reads.at[i]);
-            VEC_PUSH(a, &todo, r.reads.at[i]);
+        FuncList reads = alg_reads(a, f);
+        for (int i = 0; i < reads.n; i++) {
+            if (pm_has(&seen, reads.at[i])) continue;
+            pm_put(&seen, reads.at[i], reads.at[i]);
+            VEC_PUSH(a, &todo, reads.at[i]);
         }
     }
     return false;

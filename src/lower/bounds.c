@@ -25,9 +25,11 @@ static Interval let_range(Build *b, const Facts *f, const Scope *outer, const Ne
     Interval i = sim_bounds(b->ir, f, let->value, NULL);
     if (!i.lo) i.lo = let->whole.lo;
     if (!i.hi) i.hi = let->whole.hi;
-    if (!let->clips || b->loose || !i.hi || i.hi == let->whole.hi) return i;
-    const Node *clipped = ir_min(b->ir, ir_make1(b->ir, OP_LIKELY, i.hi), let->whole.hi);
-    return (Interval){ i.lo, sim_simplify(b->ir, b->base, clipped) };
+    if (let->clips_start && !b->loose && i.lo && i.lo != let->whole.lo)
+        i.lo = sim_simplify(b->ir, b->base, ir_max(b->ir, ir_make1(b->ir, OP_LIKELY, i.lo), let->whole.lo));
+    if (let->clips && !b->loose && i.hi && i.hi != let->whole.hi)
+        i.hi = sim_simplify(b->ir, b->base, ir_min(b->ir, ir_make1(b->ir, OP_LIKELY, i.hi), let->whole.hi));
+    return i;
 }
 
 const Facts *low_facts(Build *b, const Scope *outer, const Scope *inner) {

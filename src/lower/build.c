@@ -29,10 +29,7 @@ void low_build(Program *p, const LowerOptions *o) {
     b.root = ARENA_NEW(b.arena, Scope);
     low_external(&b);
     base_facts(&b);
-    for (int i = b.sched->order.n - 1; i >= 0; i--) {
-        FuncSched *fs = pm_get(&b.sched->sched, b.sched->order.at[i]);
-        if (fs && fs->compute.kind != AT_INLINE) low_inject(&b, fs);
-    }
+    for (int i = b.sched->group.n - 1; i >= 0; i--) low_inject(&b, &b.sched->group.at[i]);
     for (int i = 0; i < b.sched->order.n; i++) {
         const NestList *nests = pm_get(&b.nest, b.sched->order.at[i]);
         for (int k = 0; nests && k < nests->n; k++) low_memoize(&b, nests->at[k]);

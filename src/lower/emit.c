@@ -124,6 +124,38 @@ static Stmt *emit_special(Build *b, const Special *special, Stmt *yes, Stmt *no)
     return s;
 }
 
+/* The place, where the line of its memory does not say it, and what is computed more than once. */
+static const char *produce_note(Build *b, const StageNest *st) {
+    const FuncNest *fn = st->fn;
+    const PlanLine *line = fn->sched->compute.line;
+    bool said = fn->storage && fn->storage->line == line;
+    const char *again = st->index ? NULL : low_again(b, fn), *inlined = low_inlined_again(b, st);
+    StrBuf text;
+    sb_init(&text, b->arena);
+    if (line && !said) st_print_line(&text, line);
+    const char *part[2] = { again, inlined };
+    for (int i = 0; i < 2; i++)
+        if (part[i]) sb_printf(&text, "%s%s", text.n ? "; " : "  // ", part[i]);
+    return text.n ? text.at + 5 : NULL;
+}
+
+static Stmt *marked(Build *b, const StageNest *st, Stmt *s) {
+    if (!s) return NULL;
+    s = st_produce(b->arena, st->fn->func, st->index, false, s);
+    s->line = st->fn->sched->compute.line;
+    if (b->options->explain) s->u.produce.note = produce_note(b, st);
+    return s;
+}
+
+static Stmt *where_wanted(Build *b, const FuncNest *fn, Stmt *s) {
+    const Node *needed = low_needed(b, fn);
+    if (s && !ir_is(needed, 1)) s = st_if(b->arena, needed, s, NULL);
+    if (!s || ir_is(fn->wanted, 1)) return s;
+    s = st_if(b->arena, fn->wanted, s, NULL);
+    s->u.cond.likely = true;
+    return s;
+}
+
 /* The first specialization whose condition holds, or the stage's own nest. */
 static Stmt *emit_stage(Build *b, const StageNest *st) {
     Stmt *all = NULL;
@@ -137,43 +169,38 @@ static Stmt *emit_stage(Build *b, const StageNest *st) {
     return all;
 }
 
-/* The place, where the line of its memory does not say it, and what is computed more than once. */
-static const char *produce_note(Build *b, const FuncNest *fn, int stage) {
-    const PlanLine *line = fn->sched->compute.line;
-    bool said = fn->storage && fn->storage->line == line;
-    const char *again = stage ? NULL : low_again(b, fn), *inlined = low_inlined_again(b, fn->stage.at[stage]);
-    StrBuf text;
-    sb_init(&text, b->arena);
-    if (line && !said) st_print_line(&text, line);
-    const char *part[2] = { again, inlined };
-    for (int i = 0; i < 2; i++)
-        if (part[i]) sb_printf(&text, "%s%s", text.n ? "; " : "  // ", part[i]);
-    return text.n ? text.at + 5 : NULL;
+/* What ends the Func alone keeps its values. */
+static void keep_values(const FuncNest *fn, int n, Stmt **made) {
+    while (n && !made[n - 1]) n--;
+    if (n && fn->storage->memo) made[n - 1]->u.produce.keep = fn->storage->memo->entry;
 }
 
-static Stmt *emit_func(Build *b, const FuncNest *fn) {
-    int n = fn->stage.n;
-    Stmt **at = ARENA_ARRAY(b->arena, Stmt *, n);
-    for (int i = 0; i < n; i++) {
-        Stmt *all = emit_stage(b, fn->stage.at[i]);
-        at[i] = all ? st_produce(b->arena, fn->func, i, false, all) : NULL;
-        if (!at[i]) continue;
-        at[i]->line = fn->sched->compute.line;
-        if (b->options->explain) at[i]->u.produce.note = produce_note(b, fn, i);
+/* The Funcs of a group, behind the checks of all.  A stage that shares the loops of another is met in there. */
+static Stmt *emit_group(Build *b, const GroupNest *g) {
+    bool alone = g->func.n == 1;
+    VEC(Stmt *) check = { 0 }, made = { 0 };
+    for (int i = 0; i < g->func.n; i++) {
+        const FuncNest *fn = g->func.at[i];
+        Stmt *s = st_block(b->arena, fn->check.n, fn->check.at);
+        VEC_PUSH(b->arena, &check, alone ? s : where_wanted(b, fn, s));
     }
-    for (int i = n - 1; i >= 0 && fn->storage->memo; i--)
-        if (at[i]) {
-            at[i]->u.produce.keep = fn->storage->memo->entry;
-            break;
-        }
-    Stmt *stages = st_block(b->arena, n, at), *both[2] = { st_block(b->arena, fn->check.n, fn->check.at), stages };
-    Stmt *all = stages ? st_block(b->arena, 2, both) : NULL;
-    const Node *needed = low_needed(b, fn);
-    if (all && !ir_is(needed, 1)) all = st_if(b->arena, needed, all, NULL);
-    if (!all || ir_is(fn->wanted, 1)) return all;
-    all = st_if(b->arena, fn->wanted, all, NULL);
-    all->u.cond.likely = true;
-    return all;
+    for (int i = 0; i < g->stage.n; i++) {
+        const StageNest *st = g->stage.at[i];
+        bool shares = low_shares(st);
+        if (shares) VEC_PUSH(b->arena, &check, where_wanted(b, st->fn, st_block(b->arena, st->check.n, st->check.at)));
+        if (st->leader) continue;
+        Stmt *s = shares ? emit_scope(b, st->top) : marked(b, st, emit_stage(b, st));
+        VEC_PUSH(b->arena, &made, alone || shares ? s : where_wanted(b, st->fn, s));
+    }
+    if (alone) keep_values(g->func.at[0], made.n, made.at);
+    Stmt *both[2] = { st_block(b->arena, check.n, check.at), st_block(b->arena, made.n, made.at) };
+    Stmt *all = both[1] ? st_block(b->arena, 2, both) : NULL;
+    return alone ? where_wanted(b, g->func.at[0], all) : all;
+}
+
+/* ... by the first of them alone. */
+static Stmt *emit_func(Build *b, const FuncNest *fn) {
+    return fn == fn->group->func.at[0] ? emit_group(b, fn->group) : NULL;
 }
 
 /* Its computation in front of the body, which reads it. */
@@ -199,6 +226,10 @@ static Stmt *stored(Build *b, const FuncNest *fn, const Scope *s, Stmt *body) {
 static Stmt *emit_scope(Build *b, Scope *s) {
     Arena *a = b->arena;
     Stmt *body = s->inner ? emit_scope(b, s->inner) : s->stage ? emit_leaf(b, s->stage) : NULL;
+    for (int i = 0; i < s->with.n; i++) {
+        Stmt *both[2] = { body, emit_scope(b, s->with.at[i]->top) };
+        body = st_block(a, 2, both);
+    }
     for (int i = 0; i < s->item.n; i++) {
         const FuncNest *fn = s->item.at[i];
         if (s == fn->compute) body = computed(b, fn, body);
@@ -222,6 +253,7 @@ static Stmt *emit_scope(Build *b, Scope *s) {
     for (int i = s->box.n - 1; i >= 0; i--) body = st_let(a, s->box.at[i].sym, s->box.at[i].value, body);
     for (int i = s->guard.n - 1; i >= 0; i--) body = guarded(b, s, &s->guard.at[i], body);
     for (int i = s->let.n - 1; i >= 0; i--) body = st_let(a, s->let.at[i].sym, s->let.at[i].value, body);
+    if (s->stage && s == s->stage->part && low_shares(s->stage)) return where_wanted(b, s->stage->fn, marked(b, s->stage, body));
     if (!s->var) return body;
     Stmt *loop = st_for(a, s->var, s->kind, s->min, s->extent, body);
     loop->u.loop.dim = s->dim;

@@ -37,9 +37,9 @@ static const char *legal_places(Build *b, const UseList *uses) {
     return text.at;
 }
 
-static Scope *find_loop(const StageNest *st, const char *loop) {
-    for (Scope *s = st->top; s; s = s->inner)
-        if (s->dim && !strcmp(s->dim->name, loop)) return s;
+Scope *low_find_loop(const StageNest *st, const char *loop) {
+    for (int i = 0; i < st->sched->dim.n; i++)
+        if (!strcmp(st->sched->dim.at[i].name, loop)) return st->loop[i];
     return NULL;
 }
 
@@ -57,7 +57,7 @@ static const StageNest *loops_around(Build *b, const Func *f, int index, const c
         Scope *around = NULL;
         for (int i = 0; nests && i < nests->n; i++)
             for (int k = 0; k < nests->at[i]->run.n && !around; k++) {
-                Scope *s = nests->at[i]->run.at[k]->index == index ? find_loop(nests->at[i]->run.at[k], loop) : NULL;
+                Scope *s = nests->at[i]->run.at[k]->index == index ? low_find_loop(nests->at[i]->run.at[k], loop) : NULL;
                 if (s && low_encloses(s, uses->at[u]->leaf)) around = s;
             }
         if (!around) return uses->at[u];
@@ -133,104 +133,6 @@ static void find_hoist(Build *b, FuncNest *fn, const UseList *uses, const ScopeL
     }
     fn->hoist = low_special_store(b, fn->sched, level, places, fn->compute, scopes.at[i]);
     low_hoist_place(b, fn);
-}
-
-/* ---- readers ---- */
-
-typedef struct {
-    Build *b;
-    StageNest *st;
-} Gather;
-
-static void gather(void *user, const Node *e) {
-    Gather *g = user;
-    if (e->op != OP_ACCESS) return;
-    StageNest *st = g->st;
-    for (int i = st->read.n - 1; i >= 0; i--)
-        if (st->read.at[i].func == e->u.func) {
-            VEC_PUSH(g->b->arena, &st->read.at[i].access, e);
-            return;
-        }
-    Read r = { .func = e->u.func };
-    VEC_PUSH(g->b->arena, &r.access, e);
-    VEC_PUSH(g->b->arena, &st->read, r);
-}
-
-static void mark(void *user, const Node *e) {
-    StageNest *st = user;
-    for (int i = 0; e->op == OP_ACCESS && i < st->read.n; i++)
-        if (st->read.at[i].func == e->u.func) st->read.at[i].in_index = true;
-}
-
-static void find_indices(Build *b, StageNest *st, int rank) {
-    for (int d = 0; d < rank; d++)
-        if (st->coord[d]->op != OP_VAR) ir_visit(b->arena, st->coord[d], mark, st);
-    for (int r = 0; r < st->read.n; r++)
-        for (int i = 0; i < st->read.at[r].access.n; i++) {
-            const Node *e = st->read.at[r].access.at[i];
-            for (int d = 0; d < e->n; d++)
-                if (e->kid[d]->n) ir_visit(b->arena, e->kid[d], mark, st);
-        }
-}
-
-static void note_uses(Build *b, StageNest *st) {
-    for (int i = 0; i < st->read.n; i++) {
-        Func *f = st->read.at[i].func;
-        if (f == st->fn->func) continue;
-        UseList *uses = pm_get(&b->uses, f);
-        if (!uses) pm_put(&b->uses, f, uses = ARENA_NEW(b->arena, UseList));
-        VEC_PUSH(b->arena, uses, st);
-    }
-}
-
-static void look_plain(void *user, const Node *e) {
-    *(bool *)user &= e->op != OP_ACCESS && e->op != OP_EXTERN && e->op != OP_REQUIRE && e->op != OP_PRINT;
-}
-
-/* Predicates may read and call: at no point that those over indices exclude, so these come first. */
-static void add_where(Build *b, StageNest *st) {
-    const RDom *dom = st->sched->def->rdom;
-    VEC(const Node *) todo = { 0 };
-    VEC(const Node *) asked = { 0 };
-    for (int i = dom ? dom->where_canon.n : 0; i-- > 0;) VEC_PUSH(b->arena, &todo, low_decided(b, st->sched, low_inline(b, dom->where_canon.at[i])));
-    VEC(const Node *) plain = { 0 };
-    while (todo.n) {
-        const Node *c = todo.at[--todo.n];
-        bool is_plain = true;
-        ir_visit(b->arena, c, look_plain, &is_plain);
-        if (c->op == OP_LAND) {
-            VEC_PUSH(b->arena, &todo, c->kid[1]);
-            VEC_PUSH(b->arena, &todo, c->kid[0]);
-        } else if (is_plain) VEC_PUSH(b->arena, &plain, c);
-        else VEC_PUSH(b->arena, &asked, c);
-    }
-    st->n_plain = plain.n;
-    for (int i = 0; i < asked.n; i++) VEC_PUSH(b->arena, &plain, asked.at[i]);
-    st->n_where = plain.n;
-    st->where = plain.at;
-}
-
-/* The definition with inlined Funcs substituted, over Vars and RVars still. */
-static StageNest *new_stage(Build *b, FuncNest *fn, const StageSched *sched) {
-    StageNest *st = ARENA_NEW(b->arena, StageNest);
-    st->fn = fn;
-    st->index = sched->index;
-    st->sched = sched;
-    const Def *def = st->sched->def;
-    Gather g = { b, st };
-    for (int d = 0; d < def->rank; d++) st->coord[d] = low_decided(b, sched, low_inline(b, def->coord[d]));
-    for (int i = 0; i < def->n; i++) st->value[i] = low_decided(b, sched, low_inline(b, def->value[i]));
-    add_where(b, st);
-    for (int d = 0; d < def->rank; d++) ir_visit(b->arena, st->coord[d], gather, &g);
-    for (int i = 0; i < def->n; i++) ir_visit(b->arena, st->value[i], gather, &g);
-    for (int i = 0; i < st->n_where; i++) ir_visit(b->arena, st->where[i], gather, &g);
-    find_indices(b, st, def->rank);
-    for (int i = 0; i < sched->special.n; i++) {
-        StageNest *s = new_stage(b, fn, sched->special.at[i].sched);
-        VEC_PUSH(b->arena, &st->special, s);
-    }
-    if (!sched->fail && !ir_is(sched->when, 0)) VEC_PUSH(b->arena, &fn->run, st);
-    return st;
 }
 
 /* ---- boxes ---- */
@@ -406,7 +308,8 @@ static bool computes_with(Build *b, const FuncNest *fn, const Func *f) {
 /* Each item encloses those before it.  A task begins where its item stands, so what it does not read goes inside. */
 static void add_item(Build *b, Scope *at, FuncNest *fn) {
     VEC_PUSH(b->arena, &at->item, fn);
-    for (int i = at->item.n - 1; i > 0 && !fn->sched->async; i--) {
+    bool moves = !fn->sched->async && fn->group->func.n == 1; /* Funcs that share loops stay together */
+    for (int i = at->item.n - 1; i > 0 && moves; i--) {
         FuncNest *task = at->item.at[i - 1];
         if (!task->sched->async || task->store != at || computes_with(b, task, fn->func)) break;
         at->item.at[i] = task;
@@ -416,6 +319,7 @@ static void add_item(Build *b, Scope *at, FuncNest *fn) {
 
 static void build_stage(Build *b, StageNest *st, const Facts *facts) {
     FuncNest *fn = st->fn;
+    if (!st->nesting) low_measure_stage(b, st);
     low_build_stage(b, st);
     for (int d = 0; d < fn->func->rank; d++) fn->computed[d] = low_union(b, facts, fn->computed[d], st->covered[d]);
     low_runs(b, st);
@@ -423,41 +327,91 @@ static void build_stage(Build *b, StageNest *st, const Facts *facts) {
     for (int i = 0; i < st->special.n; i++) build_stage(b, st->special.at[i], facts);
 }
 
-static void inject_at(Build *b, FuncNest *fn, const UseList *uses) {
-    for (int i = 0; i < fn->sched->stage.n; i++) {
-        StageNest *st = new_stage(b, fn, &fn->sched->stage.at[i]);
+/* Its stages without loops, and its box. */
+static FuncNest *begin(Build *b, FuncSched *fs, const ScopeList *places, int place, GroupNest *g) {
+    FuncNest *fn = ARENA_NEW(b->arena, FuncNest);
+    const UseList *uses = pm_get(&b->uses, fs->func);
+    *fn = (FuncNest){ .sched = fs, .func = fs->func, .group = g, .storage = pm_get(&b->external, fs->func), .compute = places->at[place] };
+    fn->store = fn->hoist = fn->compute;
+    if (!fn->storage) find_store(b, fn, uses, places), find_hoist(b, fn, uses, places);
+    low_async_place(b, fn);
+    low_ring_place(b, fn);
+    VEC_PUSH(b->arena, (NestList *)pm_get(&b->nest, fs->func), fn);
+    for (int i = 0; i < fs->stage.n; i++) {
+        StageNest *st = low_new_stage(b, fn, &fs->stage.at[i]);
         VEC_PUSH(b->arena, &fn->stage, st);
     }
     find_box(b, fn);
     fn->wanted = low_wanted(b, fn, uses);
     memcpy(fn->computed, fn->box, sizeof fn->box);
-    const Facts *facts = low_facts(b, NULL, fn->compute);
-    for (int i = 0; i < fn->stage.n; i++) build_stage(b, fn->stage.at[i], facts);
-    for (int i = 0; i < fn->run.n; i++) note_uses(b, fn->run.at[i]);
+    return fn;
+}
+
+/* Its memory, and what it reads. */
+static void finish(Build *b, FuncNest *fn) {
+    for (int i = 0; i < fn->run.n; i++) low_note_uses(b, fn->run.at[i]);
     if (!fn->storage) low_allocate(b, fn);
     add_item(b, fn->compute, fn);
     if (fn->store != fn->compute) add_item(b, fn->store, fn);
     if (fn->hoist != fn->store) add_item(b, fn->hoist, fn);
 }
 
-void low_inject(Build *b, FuncSched *fs) {
-    Func *f = fs->func;
-    const UseList *uses = pm_get(&b->uses, f);
-    Storage *external = pm_get(&b->external, f);
-    if (!external && !uses) return; /* read by inlined definitions alone, in parts that are gone */
+static StageNest *nest_of(const GroupNest *g, const StageSched *sched) {
+    for (int i = 0; sched && i < g->func.n; i++)
+        if (g->func.at[i]->func == sched->func) return g->func.at[i]->stage.at[sched->index];
+    return NULL; /* nothing reads it */
+}
+
+static void inject_at(Build *b, const FuncGroup *all, GroupNest *g) {
+    for (int i = 0; i < all->stage.n; i++) {
+        StageNest *st = nest_of(g, all->stage.at[i]);
+        if (!st) continue;
+        VEC_PUSH(b->arena, &g->stage, st);
+        st->leader = nest_of(g, all->stage.at[i]->with.leader);
+        if (st->leader) VEC_PUSH(b->arena, &st->leader->follower, st);
+    }
+    const Facts *facts = low_facts(b, NULL, g->func.at[0]->compute);
+    if (g->func.n > 1) /* a shared loop is as long as all its stages need */
+        for (int i = 0; i < g->stage.n; i++) low_measure_stage(b, g->stage.at[i]);
+    for (int i = 0; i < g->stage.n; i++) build_stage(b, g->stage.at[i], facts);
+    for (int i = 0; i < g->func.n; i++) finish(b, g->func.at[i]);
+}
+
+static ScopeList places_of(Build *b, const FuncSched *fs) {
+    const UseList *uses = pm_get(&b->uses, fs->func);
     ScopeList places = { 0 };
-    if (external) add_scope(b, &places, b->root);
-    else places = find_level(b, fs, &fs->compute, uses);
-    NestList *nests = ARENA_NEW(b->arena, NestList);
-    pm_put(&b->nest, f, nests);
-    for (int i = 0; i < places.n; i++) {
-        FuncNest *fn = ARENA_NEW(b->arena, FuncNest);
-        *fn = (FuncNest){ .sched = fs, .func = f, .storage = external, .compute = places.at[i] };
-        fn->store = fn->hoist = fn->compute;
-        if (!external) find_store(b, fn, uses, &places), find_hoist(b, fn, uses, &places);
-        low_async_place(b, fn);
-        low_ring_place(b, fn);
-        VEC_PUSH(b->arena, nests, fn);
-        inject_at(b, fn, uses);
+    if (pm_has(&b->external, fs->func)) add_scope(b, &places, b->root);
+    else if (fs->compute.kind != AT_INLINE && uses) places = find_level(b, fs, &fs->compute, uses);
+    return places; /* none: it is inlined, or read by inlined definitions alone, in parts that are gone */
+}
+
+/* Funcs that share loops are at one place. */
+static void check_place(Build *b, const FuncGroup *g, const Func *f, const ScopeList *places, const Scope *at) {
+    if (g->func.n == 1 || (places->n == 1 && places->at[0] == at)) return;
+    for (int i = 0; i < g->stage.n; i++) {
+        const StageSched *st = g->stage.at[i], *leader = st->with.leader;
+        if (!leader || (st->func != f && leader->func != f)) continue;
+        Place place = sch_place(b->arena, st->with.line.at[0]);
+        fault_raise(b->fault, ERR_WITH_PLACES, &place, st->func->name, leader->func->name);
+    }
+}
+
+void low_inject(Build *b, const FuncGroup *g) {
+    int n = g->func.n;
+    ScopeList *places = ARENA_ARRAY(b->arena, ScopeList, n), *first = NULL;
+    for (int i = 0; i < n; i++) {
+        places[i] = places_of(b, g->func.at[i]);
+        if (!places[i].n) continue;
+        if (!first) first = &places[i];
+        check_place(b, g, g->func.at[i]->func, &places[i], first->at[0]);
+        pm_put(&b->nest, g->func.at[i]->func, ARENA_NEW(b->arena, NestList));
+    }
+    for (int k = 0; first && k < first->n; k++) {
+        GroupNest *nest = ARENA_NEW(b->arena, GroupNest);
+        for (int i = 0; i < n; i++) {
+            FuncNest *fn = places[i].n ? begin(b, g->func.at[i], &places[i], k, nest) : NULL;
+            if (fn) VEC_PUSH(b->arena, &nest->func, fn);
+        }
+        inject_at(b, g, nest);
     }
 }

@@ -110,11 +110,15 @@ Memo *low_new_memo(Build *b, const FuncNest *fn) {
     return m;
 }
 
-/* The Func at root inside of whose loops the stage stands. */
-static const FuncNest *at_root(const Build *b, const StageNest *st) {
-    const Scope *s = st->top;
-    while (s->up != b->root) s = s->up;
-    return s->stage->fn;
+/* Is the Func at root needed inside of whose loops the stage stands?  In a loop that stages share, one of its group. */
+static const Node *needed_around(Build *b, const StageNest *st) {
+    const Node *any = ir_bool(b->ir, false);
+    const Scope *s = st->part;
+    while (s->up != b->root && !(s == s->stage->part && s->stage->fn->compute == b->root)) s = s->up;
+    const GroupNest *g = s->stage->fn->group;
+    if (s == s->stage->part) return low_needed(b, s->stage->fn);
+    for (int i = 0; i < g->func.n; i++) any = ir_make2(b->ir, OP_LOR, any, low_needed(b, g->func.at[i]));
+    return any;
 }
 
 const Node *low_needed(Build *b, const FuncNest *fn) {
@@ -124,7 +128,7 @@ const Node *low_needed(Build *b, const FuncNest *fn) {
     const Node *any = pm_get(&b->needed, fn);
     if (any) return any;
     any = ir_bool(b->ir, false);
-    for (int i = 0; uses && i < uses->n; i++) any = ir_make2(b->ir, OP_LOR, any, low_needed(b, at_root(b, uses->at[i])));
+    for (int i = 0; uses && i < uses->n; i++) any = ir_make2(b->ir, OP_LOR, any, needed_around(b, uses->at[i]));
     pm_put(&b->needed, fn, (void *)(uintptr_t)any);
     return any;
 }

@@ -32,7 +32,7 @@ typedef struct {
     bool clips, is_point;
 } Piece;
 
-typedef struct {
+typedef struct Nesting {
     Build *b;
     StageNest *st;
     const Facts *facts;  /* outside of the stage */
@@ -137,10 +137,10 @@ static void find_extents(Nesting *n) {
 
 /* ---- scopes ---- */
 
-static Scope *new_scope(Nesting *n, Scope *up) {
-    Scope *s = ARENA_NEW(n->b->arena, Scope);
+Scope *low_new_scope(Build *b, StageNest *st, Scope *up) {
+    Scope *s = ARENA_NEW(b->arena, Scope);
     s->up = up;
-    s->stage = n->st;
+    s->stage = st;
     s->depth = up->depth + 1;
     s->in_vector = up->in_vector;
     return s;
@@ -200,42 +200,66 @@ static void add_guard(Nesting *n, Scope *at, const Node *cond, bool likely, Mask
     VEC_PUSH(n->b->arena, &at->guard, g);
 }
 
-/* The chain of loops, outermost first.  An untouched dimension's loop runs over its points themselves, but
- * for one inside a vector loop, whose bounds must not differ between lanes: it runs from 0. */
+/* An untouched dimension's loop runs over its points themselves, but for one inside a vector loop, whose bounds must
+ * not differ between lanes: it runs from 0.  A vector or unrolled loop of bounded length has the bound as its length. */
+static void find_own_loops(Nesting *n) {
+    StageNest *st = n->st;
+    const StageSched *sched = st->sched;
+    bool in_vector = st->fn->compute->in_vector;
+    st->own = ARENA_ARRAY(n->b->arena, OwnLoop, sched->dim.n + 1);
+    for (int i = sched->dim.n - 1; i >= 0; i--) {
+        const Dim *d = &sched->dim.at[i];
+        const Piece *p = find(n, d->name);
+        const char *whole = origin(sched, d->name);
+        bool fixed = (d->kind == LOOP_VECTOR || d->kind == LOOP_UNROLL) && !ir_is_const(p->extent) && p->most > 0;
+        OwnLoop *own = &st->own[i];
+        own->asked = p->extent;
+        own->extent = fixed ? ir_idx(I(n), p->most) : p->extent;
+        own->absolute = whole && !in_vector && !fixed;
+        own->min = own->absolute ? start_of(n, whole) : ir_idx(I(n), 0);
+        own->most = whole ? most_of(n, whole) : NULL;
+        in_vector |= d->kind == LOOP_VECTOR && !ir_is(own->extent, 1);
+    }
+}
+
+static Scope *make_loop(Nesting *n, Scope *up, int i) {
+    StageNest *st = n->st;
+    Scope *s = low_new_scope(n->b, st, up);
+    const OwnLoop *own = &st->own[i];
+    up->inner = s;
+    s->dim = &st->sched->dim.at[i];
+    s->kind = s->dim->kind;
+    s->min = own->min;
+    s->extent = own->extent;
+    s->most = own->most;
+    if (ir_is(s->extent, 1)) return s;
+    s->var = low_sym(n->b, st->fn->func, SYM_LOOP, loop_name(n, s->dim->name));
+    if (s->kind != LOOP_VECTOR) return s;
+    s->in_vector = true;
+    pm_put(&n->b->varying, s->var, (void *)(uintptr_t)1);
+    return s;
+}
+
+/* The chain of loops, outermost first. */
 static void make_scopes(Nesting *n) {
     StageNest *st = n->st;
     const StageSched *sched = st->sched;
-    Scope *at = new_scope(n, st->fn->compute);
-    st->top = at;
+    Scope *at = low_shared_scopes(n->b, st);
     for (int i = sched->dim.n - 1; i >= 0; i--) {
-        const Dim *d = &sched->dim.at[i];
-        Scope *s = new_scope(n, at);
-        at->inner = s;
-        at = s;
-        Piece *p = find(n, d->name);
-        s->dim = d;
-        s->kind = d->kind;
-        s->extent = p->extent;
-        /* A vector or unrolled loop of bounded length has the bound as its length, and a guard: its own,
-         * unless a split's guard stops it anyway. */
-        bool fixed = (d->kind == LOOP_VECTOR || d->kind == LOOP_UNROLL) && !ir_is_const(s->extent) && p->most > 0;
-        const char *whole = origin(sched, d->name);
-        bool absolute = whole && !s->in_vector && !fixed;
-        s->min = absolute ? start_of(n, whole) : ir_idx(I(n), 0);
-        if (whole) s->most = most_of(n, whole);
-        p->outermost = p->avail = s;
+        const OwnLoop *own = &st->own[i];
+        const char *name = sched->dim.at[i].name;
+        bool shared = st->loop[i] != NULL, once = ir_is(own->extent, 1);
+        if (!shared) st->loop[i] = at = make_loop(n, at, i);
+        const Node *v = shared ? low_share(n->b, st, i, loop_name(n, name)) : once ? NULL : ir_var(I(n), at->var);
+        Piece *p = find(n, name);
+        p->outermost = st->loop[i];
+        p->avail = at;
         p->covered = p->stored = p->extent;
-        bool once = ir_is(s->extent, 1);
-        if (!once) s->var = low_sym(n->b, st->fn->func, SYM_LOOP, loop_name(n, d->name));
-        if (d->kind == LOOP_VECTOR && !once) {
-            s->in_vector = true;
-            pm_put(&n->b->varying, s->var, (void *)(uintptr_t)1);
-        }
-        p->rel = once ? ir_idx(I(n), 0) : ir_var(I(n), s->var);
-        p->is_point = !once && absolute; /* the loop's variable is the point itself */
-        if (!fixed) continue;
-        if (!is_guarded(n, d->name)) add_guard(n, s, ir_make2(I(n), OP_LT, p->rel, s->extent), true, MASK_NONE);
-        s->extent = ir_idx(I(n), p->most);
+        p->rel = once ? ir_idx(I(n), 0) : v;
+        p->is_point = !once && own->absolute; /* the loop's variable is the point itself */
+        if (own->asked == own->extent) continue;
+        /* Its own guard, unless a split's guard stops it anyway. */
+        if (!shared && !is_guarded(n, name)) add_guard(n, at, ir_make2(I(n), OP_LT, p->rel, own->asked), true, MASK_NONE);
         p->clips = true;
     }
     st->leaf = at;
@@ -256,15 +280,19 @@ static Scope *inner_of(Scope *a, Scope *c) {
     return a->depth > c->depth ? a : c;
 }
 
-static NestLet *bind(Nesting *n, Scope *at, const char *name, const Node *value, Interval whole,
-                     const Scope *outermost, bool clips) {
-    const Sym *sym = low_sym(n->b, n->st->fn->func, SYM_LET, name);
-    void *user[2] = { n->b, NULL };
-    ir_visit(n->b->arena, value, varies_node, user);
-    if (user[1]) pm_put(&n->b->varying, sym, (void *)(uintptr_t)1);
+NestLet *low_bind(Build *b, const StageNest *st, Scope *at, const char *name, const Node *value, Interval whole,
+                  const Scope *outermost, bool clips) {
+    const Sym *sym = low_sym(b, st->fn->func, SYM_LET, name);
+    void *user[2] = { b, NULL };
+    ir_visit(b->arena, value, varies_node, user);
+    if (user[1]) pm_put(&b->varying, sym, (void *)(uintptr_t)1);
     NestLet let = { .sym = sym, .value = value, .whole = whole, .outermost = outermost, .clips = clips };
-    VEC_PUSH(n->b->arena, &at->let, let);
+    VEC_PUSH(b->arena, &at->let, let);
     return &at->let.at[at->let.n - 1];
+}
+
+static NestLet *bind(Nesting *n, Scope *at, const char *name, const Node *value, Interval whole, const Scope *outermost, bool clips) {
+    return low_bind(n->b, n->st, at, name, value, whole, outermost, clips);
 }
 
 /* How many whole rows of `size` the points of a join reach into. */
@@ -298,7 +326,9 @@ static void value_of_fuse(Nesting *n, const Split *s, const Node *const *extent)
 /* The loop over a vector's lanes is the inner one, and each of its iterations has a lane that runs: then what all
  * lanes share may be loaded without asking. */
 static bool has_lane(const Piece *outer, const Piece *inner) {
-    bool vector = inner->avail->dim->kind == LOOP_VECTOR && inner->outermost == inner->avail;
+    const Scope *lanes = inner->outermost;
+    bool is_var = inner->rel->op == OP_VAR && inner->rel->u.sym == lanes->var; /* as in a loop that it shares */
+    bool vector = lanes->kind == LOOP_VECTOR && (lanes == inner->avail || is_var);
     return vector && outer->covered == outer->extent && !outer->clips;
 }
 
@@ -436,16 +466,22 @@ static void find_points(Nesting *n) {
     substitute_points(n, &map);
 }
 
+void low_measure_stage(Build *b, StageNest *st) {
+    if (alg_is_whole(st->fn->func)) return;
+    Nesting *n = st->nesting = ARENA_NEW(b->arena, Nesting);
+    *n = (Nesting){ .b = b, .st = st, .facts = low_facts(b, NULL, st->fn->compute) };
+    n->known = low_special_facts(b, st, n->facts);
+    first_pieces(n);
+    find_extents(n);
+    find_own_loops(n);
+}
+
 void low_build_stage(Build *b, StageNest *st) {
     if (alg_is_whole(st->fn->func)) {
         low_whole_nest(b, st);
         return;
     }
-    Nesting n = { .b = b, .st = st, .facts = low_facts(b, NULL, st->fn->compute) };
-    n.known = low_special_facts(b, st, n.facts);
-    first_pieces(&n);
-    find_extents(&n);
-    make_scopes(&n);
-    find_values(&n);
-    find_points(&n);
+    make_scopes(st->nesting);
+    find_values(st->nesting);
+    find_points(st->nesting);
 }

@@ -23,7 +23,8 @@ typedef struct {
     Interval whole;       /* where it lies once all of its loops are eliminated */
     const Scope *outermost; /* the outermost of the loops it is made of */
     Interval loose;       /* contains whole, and is of constant length where `whole` is not; or NULL ends */
-    bool clips;           /* a guard keeps it within `whole` where value alone would not */
+    bool clips;           /* a guard keeps it within `whole` where value alone would not, */
+    bool clips_start;     /* the one at its end, the other at its start */
     bool coarse;          /* a quotient by an unknown extent: nothing less than `whole` can be said of it */
 } NestLet;
 
@@ -57,6 +58,7 @@ struct Scope {
     VEC(Stmt *) prefetch; /* at the start of each iteration */
     VEC(FuncNest *) item; /* what is computed, stored or has its memory taken here: consumers first; each encloses those before it */
     Scope *inner;         /* the stage's next loop, NULL: its leaf */
+    VEC(StageNest *) with; /* stages that run in here too, behind the one whose loop it is */
 };
 
 /* The accesses of one Func in a stage. */
@@ -66,11 +68,26 @@ typedef struct {
     VEC(const Node *) access;
 } Read;
 
+/* A loop of a stage as the stage alone would have it. */
+typedef struct {
+    const Node *min, *extent;
+    const Node *asked;    /* the iterations that are wanted; less than the extent where that is a constant bound of them */
+    const Node *most;     /* see Scope */
+    bool absolute;        /* it runs over the points themselves, else from 0 */
+    const Node *shift;    /* of a shared loop: by how much this stage is at a later iteration */
+} OwnLoop;
+
 struct StageNest {
     FuncNest *fn;
     const StageSched *sched;
     int index;
     Scope *top, *leaf;    /* top has no loop of its own */
+    Scope *part;          /* inside of the loops that it shares, around what is its alone; where it shares none, top */
+    OwnLoop *own;         /* as in sched->dim, */
+    Scope **loop;         /* and where they are */
+    struct Nesting *nesting; /* nest.c, while they are made */
+    StageNest *leader;    /* whose outer loops are its own too, or NULL */
+    VEC(StageNest *) follower;
     int n_where, n_plain; /* the plain predicates, over indices alone, come first: the others are asked where these hold */
     const Node *coord[MAX_RANK], *value[MAX_TUPLE], **where; /* inlined; over loop variables once built */
     VEC(Read) read;
@@ -82,9 +99,16 @@ struct StageNest {
     VEC(Stmt *) check;
 };
 
+/* Funcs that are computed at once, and their stages in the order in which they run. */
+typedef struct {
+    VEC(FuncNest *) func;
+    VEC(StageNest *) stage;
+} GroupNest;
+
 struct FuncNest {
     FuncSched *sched;
     Func *func;
+    GroupNest *group;
     Scope *compute, *store;
     Scope *hoist;            /* where its memory is taken: the store scope, or one around it */
     const Node *base[MAX_RANK]; /* hoisted further: the start of the box at the store scope, from which accesses count; or NULL */
@@ -166,12 +190,28 @@ void low_check_rounded(Build *b, const StageNest *st, const char *dimension, con
 void low_shape_box(Build *b, FuncNest *fn, const Facts *f);
 bool low_is_shaped(const FuncNest *fn, int d);
 
-/* nest.c: the loops of one stage over fn->box. */
+/* nest.c: the loops of one stage over fn->box: how long they are, then the loops themselves. */
+void low_measure_stage(Build *b, StageNest *st);
 void low_build_stage(Build *b, StageNest *st);
+Scope *low_new_scope(Build *b, StageNest *st, Scope *up);
+/* Binds the name of something of the stage at a scope; see NestLet. */
+NestLet *low_bind(Build *b, const StageNest *st, Scope *at, const char *name, const Node *value, Interval whole,
+                  const Scope *outermost, bool clips);
+
+/* shared.c: loops that stages share.  How many of its outer loops does the stage share with others? */
+int low_shares(const StageNest *st);
+Scope *low_shared_scopes(Build *b, StageNest *st); /* makes them, up to st->part, which it returns */
+/* Loop i as the stage counts it, bound in its part, which runs where the loop would. */
+const Node *low_share(Build *b, StageNest *st, int i, const char *name);
 const Sym *low_sym(Build *b, const Func *f, SymKind kind, const char *name);
 
-/* inject.c: where a Func is computed and stored, and putting it there. */
-void low_inject(Build *b, FuncSched *fs);
+/* readers.c: a stage and its specializations without loops; and the stage, which has loops now, noted with what it reads. */
+StageNest *low_new_stage(Build *b, FuncNest *fn, const StageSched *sched);
+void low_note_uses(Build *b, StageNest *st);
+
+/* inject.c: where the Funcs of a group are computed and stored, and putting them there. */
+void low_inject(Build *b, const FuncGroup *g);
+Scope *low_find_loop(const StageNest *st, const char *loop);
 bool low_encloses(const Scope *outer, const Scope *inner);
 /* Something about dimension d by a name that is bound where fn is computed; full: see BoxLet. */
 const Node *low_name(Build *b, FuncNest *fn, int d, const Node *e, const char *end, const Node *full);

@@ -9,15 +9,7 @@
  * guarded, or fetched as it is, since no prefetch faults. */
 #include "lower/nest.h"
 
-#include <string.h>
-
 enum { LINE_BYTES = 64 };
-
-static Scope *find_loop(const StageNest *st, const char *name) {
-    for (Scope *s = st->top; s; s = s->inner)
-        if (s->dim && !strcmp(s->dim->name, name)) return s;
-    return NULL;
-}
 
 /* The memory of f that the stage reads, and the box that it holds. */
 static const Storage *memory_of(Build *b, const StageNest *st, const Func *f, const Scope **where, Interval *have) {
@@ -91,8 +83,8 @@ static Stmt *fetch(Build *b, const Prefetch *p, const Storage *t, int elem, int 
 }
 
 static void prefetch(Build *b, StageNest *st, const Prefetch *p) {
-    Scope *at = find_loop(st, p->at);
-    const Scope *from = find_loop(st, p->from), *where;
+    Scope *at = low_find_loop(st, p->at);
+    const Scope *from = low_find_loop(st, p->from), *where;
     Interval box[MAX_RANK] = { { NULL, NULL } }, have[MAX_RANK];
     const Storage *t = memory_of(b, st, p->func, &where, have);
     check(b, st, p, at, from, t, where);

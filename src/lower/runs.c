@@ -19,21 +19,28 @@ static bool may_be_empty(const Build *b, const StageNest *st) {
     return false;
 }
 
-/* Has the loop an iteration, in the longest of its runs? */
-static const Node *iterates(Build *b, const Scope *s) {
+/* Has a loop of the stage an iteration, in the longest of its runs?  Its extent is known at `up`. */
+static const Node *iterates(Build *b, const StageNest *st, const Node *extent, const Scope *up) {
     int64_t n;
-    if (!s->var || ir_is_int(s->extent, &n) || !may_be_empty(b, s->stage)) return ir_bool(b->ir, true);
-    Interval i = sim_bounds(b->ir, low_facts(b, b->root, s->up), s->extent, NULL);
+    if (ir_is_int(extent, &n) || !may_be_empty(b, st)) return ir_bool(b->ir, true);
+    Interval i = sim_bounds(b->ir, low_facts(b, b->root, up), extent, NULL);
     return i.hi ? ir_make2(b->ir, OP_LT, ir_idx(b->ir, 0), i.hi) : ir_bool(b->ir, true);
+}
+
+static const Node *wanted(Build *b, const FuncNest *fn) {
+    return fn->compute == b->root ? fn->wanted : ir_bool(b->ir, true);
 }
 
 void low_runs(Build *b, StageNest *st) {
     const Node *all = ir_bool(b->ir, true);
-    for (const Scope *s = st->leaf; s->up; s = s->up) {
-        all = ir_make2(b->ir, OP_LAND, all, iterates(b, s));
-        if (!s->dim && s != st->top) all = ir_make2(b->ir, OP_LAND, all, s->stage->sched->when);
-        if (s->up == b->root) all = ir_make2(b->ir, OP_LAND, all, s->stage->fn->wanted);
+    for (int i = 0; i < st->sched->dim.n; i++) /* those that it shares may have more */
+        all = ir_make2(b->ir, OP_LAND, all, iterates(b, st, st->own[i].extent, st->fn->compute));
+    for (const Scope *s = st->fn->compute; s->up; s = s->up) {
+        if (s->var) all = ir_make2(b->ir, OP_LAND, all, iterates(b, s->stage, s->extent, s->up));
+        if (s != s->stage->part) continue;
+        all = ir_make2(b->ir, OP_LAND, all, ir_make2(b->ir, OP_LAND, s->stage->sched->when, wanted(b, s->stage->fn)));
     }
+    all = ir_make2(b->ir, OP_LAND, all, wanted(b, st->fn));
     st->stage_runs = sim_simplify(b->ir, b->base, all);
     st->runs = sim_simplify(b->ir, b->base, ir_make2(b->ir, OP_LAND, all, st->sched->when));
 }

@@ -112,12 +112,6 @@ static Interval slice(Build *b, const StageNest *st, int split, const char *name
     return (Interval){ ir_idx(I, 0), ir_sub(I, extent, one) };
 }
 
-static Scope *new_scope(Build *b, StageNest *st, Scope *up) {
-    Scope *s = ARENA_NEW(b->arena, Scope);
-    *s = (Scope){ .up = up, .stage = st, .depth = up->depth + 1, .in_vector = up->in_vector };
-    return s;
-}
-
 /* Calls for a slice at a time, which must write no more than it. */
 static void cut(Build *b, StageNest *st) {
     FuncNest *fn = st->fn;
@@ -143,11 +137,13 @@ static void cut(Build *b, StageNest *st) {
 }
 
 void low_whole_nest(Build *b, StageNest *st) {
-    Scope *s = st->top = new_scope(b, st, st->fn->compute);
+    Scope *s = st->top = st->part = low_new_scope(b, st, st->fn->compute);
     const StageSched *sched = st->sched;
+    st->own = ARENA_ARRAY(b->arena, OwnLoop, sched->dim.n + 1);
+    st->loop = ARENA_ARRAY(b->arena, Scope *, sched->dim.n + 1);
     for (int i = sched->dim.n - 1; i >= 0; i--) {
         const char *name = arena_printf(b->arena, "%s.%s", st->fn->func->name, sched->dim.at[i].name);
-        Scope *in = new_scope(b, st, s);
+        Scope *in = st->loop[i] = low_new_scope(b, st, s);
         in->dim = &sched->dim.at[i];
         in->kind = in->dim->kind;
         in->min = ir_idx(b->ir, 0);
@@ -158,6 +154,7 @@ void low_whole_nest(Build *b, StageNest *st) {
     st->leaf = s;
     for (int d = 0; d < st->fn->func->rank; d++) st->covered[d] = st->fn->box[d];
     if (sched->dim.n) cut(b, st);
+    for (int i = 0; i < sched->dim.n; i++) st->own[i].extent = st->loop[i]->extent;
 }
 
 void low_whole_needs(Build *b, const Func *f, const StageNest *st, const Scope *at, Interval *box) {

@@ -33,6 +33,11 @@ const char *const sch_fetches[MLC_FETCH_COUNT] = {
 #include "directives.def"
 };
 
+const char *const sch_line_ups[MLC_LOOP_ALIGN_COUNT] = {
+#define LINE_UP(kind, name, doc) [MLC_LOOP_ALIGN_##kind] = #name,
+#include "directives.def"
+};
+
 /* ---- constructors ---- */
 
 mlc_directive mlc_split_of(struct mlc_split_args a) {
@@ -148,6 +153,11 @@ mlc_directive mlc_memoize_of(mlc_expr key, mlc_loc loc) {
     return (mlc_directive){ .kind = MLC_MEMOIZE, .cond = key, .loc = loc };
 }
 
+mlc_directive mlc_with_of(struct mlc_with_args a) {
+    return (mlc_directive){ .kind = MLC_COMPUTE_WITH, .n = 1, .v = { a.v }, .at = { a.leader.f }, .at_stage = a.leader.stage,
+                            .align = a.align, .loc = a.loc };
+}
+
 mlc_stage mlc_this_stage(mlc_stage s) {
     return s;
 }
@@ -233,6 +243,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
     if (tail) sb_printf(out, ", .tail = %s", sch_tails[d->tail]);
     if (*shape == 'd' && d->way) sb_printf(out, ", .way = %s", word(sch_ways, MLC_WAY_COUNT, (int)d->way));
     if (*shape == 'o' && d->bounds) sb_printf(out, ", .bounds = %s", word(sch_fetches, MLC_FETCH_COUNT, (int)d->bounds));
+    if (*shape == 'l' && d->align) sb_printf(out, ", .align = %s", word(sch_line_ups, MLC_LOOP_ALIGN_COUNT, (int)d->align));
     if (d->reassociate) sb_printf(out, "%s.reassociate", comma);
     if (d->lossy) sb_puts(out, ", .lossy");
     sb_puts(out, ")");

@@ -101,6 +101,8 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     if (!numbers) fault_raise(f, ERR_BAD_WORD, &place, (int)d->type, "type of numbers", "MLC_I8 to MLC_F64");
     if ((unsigned)d->tail >= MLC_TAIL_COUNT) fault_raise(f, ERR_BAD_TAIL, &place, (int)d->tail);
     if ((unsigned)d->bounds >= MLC_FETCH_COUNT) fault_raise(f, ERR_BAD_FETCH, &place, (int)d->bounds);
+    if ((unsigned)d->align >= MLC_LOOP_ALIGN_COUNT)
+        fault_raise(f, ERR_BAD_WORD, &place, (int)d->align, "alignment", "MLC_LOOP_ALIGN_AUTO, START, END, NO_ALIGN");
     for (int i = 0; i < d->n_body; i++) check(plan, &(PlanLine){ .func = l->func, .stage = l->stage, .d = d->body[i] });
 }
 

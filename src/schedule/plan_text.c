@@ -97,9 +97,22 @@ static int word(PlanText *t, const char *what, const char *const *words, int n, 
     fault_raise(t->L->fault, unknown, &place, name, did_you_mean(t->L->arena, name, words, n));
 }
 
+/* The option that a letter of a shape stands for. */
+static const char *option_name(char kind) {
+    switch (kind) {
+    case 't': return ".tail";
+    case 'd': return ".way";
+    case 'r': return ".reassociate";
+    case 'o': return ".bounds";
+    case 'x': return ".lossy";
+    case 'l': return ".align";
+    default: return "no option";
+    }
+}
+
 /* `.tail = guard` or `.reassociate`, behind the arguments; `kind` is the letter of the shape, 0: it takes none. */
 static void option(PlanText *t, mlc_directive *d, const char *directive, char kind) {
-    const char *takes = kind == 't' ? ".tail" : kind == 'd' ? ".way" : kind == 'r' ? ".reassociate" : kind == 'o' ? ".bounds" : kind == 'x' ? ".lossy" : "no option";
+    const char *takes = option_name(kind);
     lex_expect(t->L, ".");
     Token at = t->L->tok;
     const char *name = lex_name(t->L, "the name of an option");
@@ -114,6 +127,7 @@ static void option(PlanText *t, mlc_directive *d, const char *directive, char ki
     lex_expect(t->L, "=");
     if (kind == 't') d->tail = (mlc_tail)word(t, "the name of a tail", sch_tails, MLC_TAIL_COUNT, ERR_PLAN_TAIL);
     else if (kind == 'o') d->bounds = (mlc_fetch)word(t, "clamp, guard or non_faulting", sch_fetches, MLC_FETCH_COUNT, ERR_PLAN_FETCH);
+    else if (kind == 'l') d->align = (mlc_loop_align)word(t, "auto, start, end or no_align", sch_line_ups, MLC_LOOP_ALIGN_COUNT, ERR_PLAN_ALIGN);
     else d->way = (mlc_way)word(t, "a way: forward or both", sch_ways, MLC_WAY_COUNT, ERR_PLAN_WAY);
 }
 

@@ -143,6 +143,7 @@ static void apply_line(Resolve *r, const PlanLine *line) {
         sch_bound_directive(r, fs, line);
         break;
     case MLC_RFACTOR: sch_rfactor(r, &fs->stage.at[line->stage], line); break;
+    case MLC_COMPUTE_WITH: sch_compute_with(r, &fs->stage.at[line->stage], line); break;
     case MLC_ESTIMATE: break; /* for tuners alone */
     case MLC_LEVEL: apply_level(r, line); break;
     case MLC_PROFILE: fs->profile = line; break;
@@ -324,5 +325,6 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
         for (int k = 0; k < fs->stage.n; k++) sch_check_prefetches(&r, &fs->stage.at[k]);
         warn_updates(&r, fs);
     }
+    sch_find_groups(&r);
     return s;
 }

@@ -54,6 +54,10 @@ bool sch_has_loop(const StageSched *st, const char *name);
 void sch_check_whole(Resolve *r, const StageSched *st, const PlanLine *line);
 void sch_whole_loops(Resolve *r, StageSched *st);
 
+/* with.c: stages that share loops: a line of one of them; then what only the whole plan shows, and the groups. */
+void sch_compute_with(Resolve *r, StageSched *st, const PlanLine *line);
+void sch_find_groups(Resolve *r);
+
 /* resolve_storage.c: a Func's memory before any directive, and a directive applied to it. */
 void sch_first_storage(FuncSched *fs);
 bool sch_is_storage_directive(mlc_directive_kind kind);

@@ -30,9 +30,9 @@ typedef struct {
     const char *name, *shape, *example, *doc;
 } DirectiveInfo;
 extern const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT];
-#define SHAPE_OPTIONS "tdrobx" /* letters of a shape that stand for an option, or for directives in braces */
+#define SHAPE_OPTIONS "tdrobxl" /* letters of a shape that stand for an option, or for directives in braces */
 extern const char *const sch_tails[MLC_TAIL_COUNT], *const sch_memories[MLC_MEMORY_COUNT], *const sch_ways[MLC_WAY_COUNT],
-    *const sch_fetches[MLC_FETCH_COUNT];
+    *const sch_fetches[MLC_FETCH_COUNT], *const sch_line_ups[MLC_LOOP_ALIGN_COUNT];
 extern const char *const sch_policies[MLC_PARTITION_COUNT];
 
 /* Appends the lines `stage: directive, ...; ...` from the current token up to the sign `close`, or to the
@@ -111,6 +111,13 @@ typedef struct {
     const PlanLine *line;
 } Special;
 
+/* The outer loops of the stage are those of another one, its leader. */
+typedef struct {
+    VEC(const PlanLine *) line; /* all of one leader; none: its loops are its own */
+    StageSched *leader;
+    int depth;                  /* so many loops, outermost first */
+} With;
+
 struct StageSched {
     Func *func;
     int index;            /* stage */
@@ -120,6 +127,7 @@ struct StageSched {
     bool touched;
     const PlanLine *atomic; /* iterations that meet may run at once: the update is a fold; NULL: they may not */
     VEC(Prefetch) prefetch;
+    With with;
     VEC(Special) special; /* tried in order before this schedule itself */
     const Node *when;     /* a call runs this schedule itself exactly where this holds */
     const PlanLine *fail; /* specialize_fail: such a call is an error, NULL: none */
@@ -148,7 +156,7 @@ typedef struct {
     } dim[MAX_RANK];
 } StorageSched;
 
-typedef struct {
+typedef struct FuncSched {
     Func *func;
     Level compute, store; /* store defaults to compute */
     Level hoist;          /* where its memory is taken; without a line: where it is stored */
@@ -169,7 +177,15 @@ typedef struct {
         const PlanLine *line;
     } align[MAX_RANK];
     VEC(StageSched) stage;
+    struct FuncSched *group; /* towards the Func that stands for its group (with.c), NULL: it does itself */
 } FuncSched;
+
+/* Funcs that share loops are computed at one place, at once; most Funcs are a group alone.  Their stages are listed in
+ * the order in which they run, those that share loops in a row, leaders first. */
+typedef struct {
+    VEC(FuncSched *) func;
+    VEC(StageSched *) stage;
+} FuncGroup;
 
 typedef struct {
     mlc_ctx *ctx;
@@ -177,6 +193,7 @@ typedef struct {
     const struct mlc_plan *plan;
     FuncList order;       /* producers first, inputs included */
     PtrMap sched;         /* Func -> FuncSched (not for inputs) */
+    VEC(FuncGroup) group; /* all of them, producers first */
     bool rewrites;        /* the plan derives an algorithm of other roundings: class rewrite */
     bool bounded;         /* threads join floats in any order: class bounded */
     Func *output[MAX_OUTPUTS];

@@ -41,6 +41,8 @@ START_TEST(rows) {
         { "by: prefetch(in, y, y, 1, .bounds = clamp)", "by: prefetch(in, y, y, 1);\n" },
         { "by.u0: atomic(), vectorize(k); by.u1: atomic(.reassociate), parallel(r.y)",
           "by.u0: atomic(), vectorize(k);\nby.u1: atomic(.reassociate), parallel(r.y);\n" },
+        { "bx: compute_with(by, y), compute_with(by.u0, k, .align = start), compute_with(by.pure, y, .align = end)", NULL },
+        { "bx: compute_with(by, y, .align = no_align), compute_with(by, x, .align = auto)", "bx: compute_with(by, y, .align = no_align), compute_with(by, x);\n" },
         { "by.u0: parallel(x); by.u1: reorder(x, r.x, r.y)", "by.u0: parallel(x);\nby.u1: reorder(x, r.x, r.y);\n" },
         { "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate); parts: parallel(u)",
           "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate);\nparts: parallel(u);\n" },
@@ -176,6 +178,8 @@ START_TEST(text_errors) {
         { "by: serial(x, y)", "plan:1:15: expected '.', found 'y'; see docs/language.md" },
         { "by: reorder(k.q)", "plan:1:13: 'k.q' is no RVar and cannot name a loop; use letters, digits and _" },
         { "by: prefetch(in, y, y, 1, .bounds = gard)", "plan:1:37: 'gard' says not what to do out of bounds (did you mean 'guard'?); use clamp, guard or non_faulting" },
+        { "by: compute_with(bx, y, .align = strat)", "plan:1:34: there is no alignment 'strat' (did you mean 'start'?); use auto, start, end or no_align" },
+        { "by: compute_with(bx, y, .tail = guard)", "plan:1:26: compute_with has no option .tail; it takes .align" },
         { "by: prefetch(in, y, y, 1, .tail = guard)", "plan:1:28: prefetch has no option .tail; it takes .bounds" },
         { "by: prefetch(im, y, y, 1)", "plan:1:14: there is no Func 'im' (did you mean 'in'?); define it before the plan" },
         { "by: reorder()", "plan:1:13: expected the name of a loop, found ')'; see docs/language.md" },
@@ -242,6 +246,10 @@ START_TEST(value_errors) {
           "a.c:3: schedule by: change_type(index): 14 is no type of numbers; give one of MLC_I8 to MLC_F64" },
         { { by.f, 0 }, mlc_prefetch_of((struct mlc_prefetch_args){ { "a.c", 3 }, by, x, x, 1, (mlc_fetch)9 }),
           "a.c:3: schedule by: prefetch(by, x, x, 1, .bounds = ?): 9 is no way to fetch out of bounds; give one of MLC_FETCH_CLAMP, GUARD, NON_FAULTING" },
+        { { by.f, 0 }, mlc_with_of((struct mlc_with_args){ { "a.c", 3 }, { by.f, 1 }, x, (mlc_loop_align)4 }),
+          "a.c:3: schedule by: compute_with(by.u0, x, .align = ?): 4 is no alignment; give one of MLC_LOOP_ALIGN_AUTO, START, END, NO_ALIGN" },
+        { { by.f, 0 }, mlc_with_of((struct mlc_with_args){ { "a.c", 3 }, { NULL, 0 }, x, MLC_LOOP_ALIGN_AUTO }),
+          "a.c:3: schedule by: compute_with(?.pure, x): the Func or the stage has no value; make it with mlc_func_new or mlc_update" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         mlc_error_clear(ctx);
