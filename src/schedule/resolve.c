@@ -298,8 +298,7 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
     for (int i = 0; i < s->order.n; i++)
         if (!s->order.at[i]->is_input) pm_put(&s->sched, s->order.at[i], sch_new_sched(&r, s->order.at[i]));
     for (int i = 0; i < plan->line.n; i++) apply_line(&r, &plan->line.at[i]);
-    sch_derive_lanes(&r);
-    if (derived.lines) s->order = alg_order(I->arena, s->output, n); /* with what rfactor and atomic made */
+    if (derived.lines) s->order = alg_order(I->arena, s->output, n); /* with what rfactor made */
     for (int i = 0; i < plan->line.n; i++) check_said(&r, &plan->line.at[i]);
     for (int i = 0; i < s->order.n; i++)
         if (alg_is_whole(s->order.at[i])) sch_whole_loops(&r, &((FuncSched *)pm_get(&s->sched, s->order.at[i]))->stage.at[0]);
@@ -307,6 +306,8 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
         FuncSched *fs = pm_get(&s->sched, s->order.at[i]);
         if (fs) settle_levels(&r, fs);
     }
+    sch_derive_lanes(&r);
+    if (derived.lines) s->order = alg_order(I->arena, s->output, n);
     for (int i = 0; i < s->order.n; i++) check_undef(&r, s->order.at[i]);
     for (int i = 0; i < s->order.n; i++) place_inputs(&r, s->order.at[i]);
     for (int i = 0; i < s->order.n; i++) {
