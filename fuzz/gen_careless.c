@@ -51,7 +51,7 @@ static void stage(Gen *g) {
 static void number(Gen *g) {
     static const char *const some[] = { "1", "2", "3", "4", "8", "5", "16", "64", "7", "0", "-1", "1000", "1048576", "1048577",
                                         "4294967296", "9223372036854775807" };
-    gen_put(g, "%s", some[gen_below(g, gen_below(g, 12) ? 9 : 16)]);
+    gen_put(g, "%s", some[gen_below(g, gen_below(g, 40) ? 11 : 16)]);
 }
 
 static void one_of(Gen *g, const char *const *words, int n) {

@@ -40,12 +40,23 @@ bool reads(const Plan *p, int c, int s, int k) {
     return reads_before_rfactor(p, c, s, k);
 }
 
+/* What stands in an inline reduction is read by a Func that the library makes of that. */
+static bool reduces_inline(const Plan *p, int c, int s) {
+    static const char *const heads[] = { "sum(k", "product(k", "minimum(k", "maximum(k", "argmin(k", "argmax(k" };
+    const char *line = p->line_of[c][s], *end = line ? strchr(line, '\n') : NULL;
+    for (int i = 0; line && i < 6; i++) {
+        const char *hit = strstr(line, heads[i]);
+        if (hit && hit < end) return true;
+    }
+    return false;
+}
+
 /* A reader of func k that has no wrapper of it yet, or -1. */
 static int some_reader(const Plan *p, int k) {
     int found[FUNCS], n = 0;
     for (int c = 0; c < p->g->n_funcs; c++)
         for (int s = 0; s <= p->g->func[c].updates; s++)
-            if (!p->g->func[c].unplanned && reads(p, c, s, k)) found[n++] = c, s = p->g->func[c].updates;
+            if (!p->g->func[c].unplanned && reads(p, c, s, k) && !reduces_inline(p, c, s)) found[n++] = c, s = p->g->func[c].updates;
     return n ? found[gen_below(p->g, n)] : -1;
 }
 
@@ -77,7 +88,7 @@ void put_wrapper(Plan *p, int k) {
 void put_in(Plan *p, int k) {
     int c = gen_below(p->g, n_all(p)), s = gen_below(p->g, func_of(p, c)->updates + 1);
     const GenFunc *f = func_of(p, c);
-    if (f->unplanned || !reads(p, c, s, k)) return;
+    if (f->unplanned || !reads(p, c, s, k) || reduces_inline(p, c, s)) return;
     at_stage(p, f, s);
     put(p, "eager_inline", "%s", p->g->func[k].name);
 }

@@ -369,8 +369,8 @@ static void specialize(Plan *p, Nest *n) {
 static void partition(Plan *p, Nest *n) {
     static const char *const policies[] = { "never", "auto", "always" };
     const Loop *l = some_loop(p, n);
-    bool shared = n->n - 1 - (int)(l - n->loop) < n->shares;
-    if (l && is_named(l) && (!shared || p->careless)) put(p, "partition", "%s, %s", l->name, policies[one_in(p, 12) ? 2 : gen_below(p->g, 2)]);
+    bool shared = l && n->n - 1 - (int)(l - n->loop) < n->shares;
+    if (l && is_named(l) && (!shared || p->careless)) put(p, "partition", "%s, %s", l->name, policies[one_in(p, 24) ? 2 : gen_below(p->g, 2)]);
 }
 
 static void fail(Plan *p, Nest *n) {

@@ -168,12 +168,12 @@ static void bound_storage(Plan *p, const GenFunc *f) {
 static void fold_storage(Plan *p, const GenFunc *f) {
     if ((p->folds < 0 || p->folds >= f->rank) && !p->careless) return;
     put(p, "fold_storage", "%s, %d%s", p->careless ? some_arg(p, f) : arg_name(f, p->folds), one_in(p, 3) ? a_factor(p) : 32,
-        one_in(p, 2) ? ", .way = both" : one_in(p, 4) ? ", .way = forward" : "");
+        one_in(p, 3) ? ", .way = both" : one_in(p, 4) ? ", .way = forward" : "");
 }
 
 static void store_in(Plan *p, const GenFunc *f) {
-    static const char *const where[] = { "heap", "heap", "heap", "heap", "heap", "auto", "stack", "stack", "register", "register" };
-    const char *memory = where[gen_below(p->g, 10)];
+    static const char *const where[] = { "heap", "heap", "heap", "auto", "auto", "stack", "stack", "register" };
+    const char *memory = f->rank ? where[gen_below(p->g, 8)] : where[gen_below(p->g, 2) ? 7 : gen_below(p->g, 7)];
     bool small = *memory == 's' && !one_in(p, 4); /* the stack wants to know how large it is */
     for (int d = 0; d < f->rank && small; d++) put(p, "bound_storage", "%s, %d", arg_name(f, d), f->rank > 2 ? 24 : 80);
     put(p, "store_in", "%s", memory);
@@ -217,6 +217,7 @@ static void promises(Plan *p, const GenFunc *f) {
 
 void memory(Plan *p, int k) {
     const GenFunc *f = func_of(p, k);
+    if (!f->rank && !f->output) store_in(p, f); /* one value: any memory holds it */
     if (!f->rank) return;
     if (f->output) promises(p, f);
     if (f->output && !(p->careless && one_in(p, 4))) return;
