@@ -25,7 +25,8 @@ static bool is_late(int code) {
     switch (code) {
     case ERR_TAIL_SHORT: case ERR_TAIL_MULTIPLE: case ERR_BOUND_BOX: case ERR_BOUND_EXTENT:
     case ERR_STORAGE_BOUND: case ERR_FOLD_BOX: case ERR_SPECIALIZE_FAILED: return true;
-    case ERR_REGISTER: return true; /* known to the code generator alone */
+    case ERR_REGISTER: case ERR_STREAM_LANES: case ERR_STREAM_APART: return true; /* known to the code generator alone */
+    case ERR_STREAM_ALIGN: return true;
     case ERR_STAGE_MORE: return true; /* calls for slices of an extern stage that writes whole blocks */
     case ERR_OUTPUT_BOX: return true; /* an output that another one reads in a larger box */
     default: return false;

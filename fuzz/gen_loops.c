@@ -373,6 +373,14 @@ static void partition(Plan *p, Nest *n) {
     if (l && is_named(l) && (!shared || p->careless)) put(p, "partition", "%s, %s", l->name, policies[one_in(p, 24) ? 2 : gen_below(p->g, 2)]);
 }
 
+/* Stores rarely: most memory is not aligned for them, which ends the run. */
+static void stream(Plan *p, Nest *n) {
+    bool vector = p->careless, rvars = false;
+    for (int i = 0; i < n->n; i++) vector |= n->loop[i].vector, rvars |= n->loop[i].rvar;
+    if (vector && one_in(p, 2)) put(p, "stream_loads", "%s", "");
+    if (vector && one_in(p, 4) && (!rvars || p->careless)) put(p, "stream_stores", "%s", "");
+}
+
 static void fail(Plan *p, Nest *n) {
     if (!n->special && !p->careless) return;
     put(p, "specialize_fail", "\"none\"");
@@ -395,7 +403,7 @@ void prefetch(Plan *p, const Nest *n, int f) {
 static const struct {
     int one_in;
     void (*draw)(Plan *p, Nest *n);
-} last[] = { { 6, rename_loop }, { 2, share }, { 8, specialize }, { 6, partition }, { 24, fail } };
+} last[] = { { 6, rename_loop }, { 2, share }, { 8, specialize }, { 6, partition }, { 12, stream }, { 24, fail } };
 
 void loops(Plan *p, Nest *n) {
     for (int i = gen_below(p->g, 6); i > 0; i--) move(p, n);

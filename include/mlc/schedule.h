@@ -55,6 +55,7 @@ typedef enum {
     MLC_LEVEL, MLC_CHANGE_TYPE,
     MLC_PROFILE, MLC_TRACE,
     MLC_COMPUTE_WITH,
+    MLC_STREAM_STORES, MLC_STREAM_LOADS,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -103,7 +104,7 @@ struct mlc_directive {
     mlc_func at;         /* compute_at, store_at, hoist_storage: the consumer; prefetch: what is read; compute_with: whose loops */
     int at_stage;        /* -1: any of its stages that has the loop (compute_with: the pure one); MLC_AT_LEVEL: v[0] is a level, `at` is
                           * empty */
-    int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs */
+    int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs; stream_loads: how many, 0: all */
     mlc_func func[8];    /* ... and which */
     mlc_func made;       /* in, clone_in, rfactor: the Func that this line makes */
     mlc_expr cond;       /* specialize; memoize: the key, or none (its node is NULL) */
@@ -255,6 +256,12 @@ typedef struct mlc_plan mlc_plan;
  * that mlc_module_memo_evict drops them by. */
 #define mlc_memoize() mlc_place_of(MLC_MEMOIZE, MLC_HERE)
 #define mlc_memoize_by(key_) mlc_memoize_of(MLC_E(key_), MLC_HERE)
+/* stream_stores(): whole vectors of this stage go to memory around the caches, for outputs larger than these.  The rows of
+ * its memory must begin at multiples of 64 bytes, which each call checks; a vector loop runs
+ * over the dimension of stride 1.  stream_loads(f, ...): hints that what it reads of these, up to 8 (none: of all), is
+ * read once. */
+#define mlc_stream_stores() mlc_place_of(MLC_STREAM_STORES, MLC_HERE)
+#define mlc_stream_loads(...) mlc_stream_loads_of((struct mlc_stream_args){ .loc = MLC_HERE, __VA_ARGS__ })
 
 /* ---- plans ---- */
 
@@ -332,6 +339,10 @@ struct mlc_atomic_args {
     bool reassociate;
 };
 MLC_API mlc_directive mlc_atomic_of(struct mlc_atomic_args a);
+struct mlc_stream_args {
+    mlc_loc loc;
+    mlc_func f0, f1, f2, f3, f4, f5, f6, f7;
+};
 struct mlc_level_args {
     mlc_loc loc;
     mlc_var level, loop;
@@ -353,6 +364,7 @@ struct mlc_with_args {
     mlc_loop_align align;
 };
 MLC_API mlc_directive mlc_with_of(struct mlc_with_args a);
+MLC_API mlc_directive mlc_stream_loads_of(struct mlc_stream_args a);
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);

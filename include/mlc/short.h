@@ -136,5 +136,7 @@ typedef mlc_rdom RDom;
 #define profile(...) mlc_profile(__VA_ARGS__)
 #define trace(...) mlc_trace(__VA_ARGS__)
 #define compute_with(...) mlc_compute_with(__VA_ARGS__)
+#define stream_stores(...) mlc_stream_stores(__VA_ARGS__)
+#define stream_loads(...) mlc_stream_loads(__VA_ARGS__)
 
 #endif

@@ -30,6 +30,7 @@ struct Fn {
     bool fails;      /* has a status to return */
     VEC(int) seen;   /* watched: the counters that it keeps itself */
     int stage;       /* ... the stage whose time passes now */
+    bool streams;    /* has streamed stores since the last fence */
 };
 
 typedef struct {
@@ -76,6 +77,7 @@ typedef struct {
     bool dry;        /* the text will be thrown away */
     VEC(CheckText) checks;
     Vec *vec;        /* the vector loop being written, or NULL */
+    const Stream *stream; /* what the statement at hand streams, or NULL */
 } Gen;
 
 /* The expressions of one leaf statement. */
@@ -200,6 +202,13 @@ void whole_call(Gen *G, const Stmt *s);
 /* ---- memo.c: memory of memoized Funcs ---- */
 void memo_open(Gen *G, const Storage *t, const char *elements);
 void memo_close(Gen *G, const Storage *t);
+
+/* ---- stream.c: around the caches ---- */
+void stream_load(Gen *G, Env *v, const Storage *t, int elem, const Node *index); /* in front of a load of the element */
+bool streams_to(const Gen *G, const Storage *t, int bytes);
+void stream_apart(Gen *G, const Storage *t);
+void stream_begin(Gen *G, const Stmt *produce); /* checks, in front of a stage */
+void stream_one_by_one(Gen *G, const Func *func, Stmt *s, const char *why); /* an error where the Func streams its lanes in s */
 
 /* ---- vec.c: vector loops and their statements ---- */
 

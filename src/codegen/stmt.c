@@ -189,7 +189,7 @@ static void write_body(Gen *G, Fn *f, const char *name, const Sym *var) {
     watch_open(G, f, out);
     sb_puts(out, f->out.at);
     watch_close(G, f, out);
-    sb_puts(out, "    return 0;\n}\n\n");
+    sb_printf(out, "%s    return 0;\n}\n\n", f->streams ? "    __builtin_ia32_sfence();\n" : "");
 }
 
 Fn *begin_body(Gen *G) {
@@ -443,8 +443,13 @@ static void produce(Gen *G, const Stmt *s) {
         const char *stage = s->u.produce.stage ? fmt(G, ".u%d", s->u.produce.stage - 1) : "";
         line(G, "// %s%s", s->u.produce.func->name, stage);
     }
+    bool before = G->fn->streams;
+    stream_begin(G, s);
+    G->fn->streams = false;
     watch_produce(G, s);
+    if (G->fn->streams) line(G, "__builtin_ia32_sfence();");
     if (s->u.produce.keep) line(G, "hooks->memo_keep(hooks->user, (void *)%s);", in_scope(G, s->u.produce.keep));
+    G->fn->streams = before;
 }
 
 void stmt(Gen *G, const Stmt *s) {

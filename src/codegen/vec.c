@@ -213,10 +213,12 @@ static void vector_store(Gen *G, const Stmt *s) {
         effects |= has_effects(G, val[i]) || (val[i]->type == MLC_INDEX && lanes_of(G, val[i]).varies);
     }
     if (effects || s->u.store.old[0] || !lanes_of(G, index).varies) {
+        stream_one_by_one(G, s->u.store.func, arena_copy(G->arena, s, sizeof *s), "effects, calls or one place for all lanes");
         lane_loop(G, s);
         return;
     }
     int w = slice_lanes(G, s, val, s->u.store.n);
+    G->stream = s->u.store.stream;
     Env env;
     PtrMap uses, splats[7];
     env_init(G, &env, NULL);
@@ -237,6 +239,7 @@ static void vector_store(Gen *G, const Stmt *s) {
         for (int i = 0; i < 4; i++) pm_init(&c.mask[i], G->arena);
         store_slice(G, s, &c, index, val);
     }
+    G->stream = NULL;
 }
 
 /* ---- values that lanes keep ---- */
@@ -465,6 +468,7 @@ static void vector_body(Gen *G, const Stmt *s, int64_t lanes) {
     if (why) {
         G->vec = NULL;
         note(G, s, why);
+        stream_one_by_one(G, var->func, s->u.loop.body, why);
         scalar_loop(G, s);
         return;
     }

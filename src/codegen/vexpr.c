@@ -293,6 +293,7 @@ static bool gathered(Slice *s, const Node *e, Text *out) {
 static Text load(Slice *s, const Node *e) {
     Lanes l = lanes_of(s->G, e->kid[0]);
     bool masked = load_mask(s) && e->u.storage->func;
+    if (l.affine) stream_load(s->G, s->env, e->u.storage, e->aux, index_at(s, e->kid[0]));
     if (l.affine && l.stride == 1) {
         if (masked) return masked_load(s, e);
         return atom(mem_ref(s->G, s->env, e->u.storage, e->aux, index_at(s, e->kid[0]), s->w));
@@ -667,6 +668,12 @@ void slice_store(Slice *s, const Storage *t, int elem, const Node *index, Text v
     mlc_type type = t->type[elem] == MLC_BOOL ? MLC_U8 : ty_is_half(t->type[elem]) ? MLC_U16 : t->type[elem];
     const Node *mask = t->func ? store_mask(s) : NULL; /* arrays of lanes are stored whole */
     if (l.affine && l.stride == 1) {
+        if (!mask && streams_to(G, t, s->w * ty_bytes(type))) {
+            Text k[2] = { atom(mem_address(G, s->env, t, elem, index_at(s, index))), v };
+            line(G, "%s;", call_text(s, helper(G, "stream", type, s->w), k, 2).s);
+            G->fn->streams = true;
+            return;
+        }
         if (!mask) {
             line(G, "%s = %s;", mem_ref(G, s->env, t, elem, index_at(s, index), s->w), v.s);
             return;
@@ -676,6 +683,7 @@ void slice_store(Slice *s, const Storage *t, int elem, const Node *index, Text v
         line(G, "%s;", call_text(s, helper(G, "store", type, s->w), k, 3).s);
         return;
     }
+    if (streams_to(G, t, s->w * ty_bytes(type))) stream_apart(G, t);
     LaneForm f;
     Env env;
     lane_form(&f, s, &env);

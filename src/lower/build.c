@@ -34,7 +34,7 @@ void low_build(Program *p, const LowerOptions *o) {
         const NestList *nests = pm_get(&b.nest, b.sched->order.at[i]);
         for (int k = 0; nests && k < nests->n; k++) low_memoize(&b, nests->at[k]);
         for (int k = 0; nests && k < nests->n; k++)
-            for (int s = 0; s < nests->at[k]->run.n; s++) low_prefetch(&b, nests->at[k]->run.at[s]);
+            for (int s = 0; s < nests->at[k]->run.n; s++) low_prefetch(&b, nests->at[k]->run.at[s]), low_check_stream(&b, nests->at[k]->run.at[s]);
     }
     low_watched(&b);
     low_entry_checks(&b);

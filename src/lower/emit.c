@@ -101,6 +101,7 @@ static Stmt *emit_leaf(Build *b, const StageNest *st) {
     if (!stores) return NULL;
     blend(b, st, value);
     Stmt *s = is_atomic(st) ? atomic_store(b, st, value) : st_store(b->arena, f, f->rank, st->coord, f->n, value);
+    if (st->sched->stream.stores || st->sched->stream.loads) s->u.store.stream = &st->sched->stream;
     s = where(b, st, st->n_plain, st->n_where, s);
     Stmt *all = where(b, st, 0, st->n_plain, s);
     if (all != s) all->u.cond.likely = st->sched->def->rdom->cuts;

@@ -100,7 +100,8 @@ struct Stmt {
         struct { const Node *cond; Stmt *yes, *no; bool likely; MaskKind mask; } cond; /* no may be NULL */
         /* All values are computed before any is stored.  After flatten rank is 1.  An atomic store has `old`: in the
          * values these stand for what the place holds, and no other thread stores there in between. */
-        struct { Func *func; Storage *storage; int rank, n; const Node *coord[MAX_RANK]; const Node *value[MAX_TUPLE]; const Sym *old[MAX_TUPLE]; } store;
+        struct { Func *func; Storage *storage; int rank, n; const Node *coord[MAX_RANK]; const Node *value[MAX_TUPLE]; const Sym *old[MAX_TUPLE];
+                 const Stream *stream; /* what goes around the caches, NULL: nothing */ } store;
         struct { Storage *storage; Stmt *body; } alloc;
         /* A marker for readers of the text.  keep: the entry of a memoized Func, whose values are all there at the end;
          * NULL: none. */

@@ -240,6 +240,9 @@ FuncNest *low_nest_read(Build *b, const StageNest *st, const Func *f);
 /* prefetch.c: what the stages fetch ahead, once all memory has its place. */
 void low_prefetch(Build *b, StageNest *st);
 
+/* stream.c: is what the stage streams there to be read? */
+void low_check_stream(Build *b, const StageNest *st);
+
 /* sliding.c: of a Func stored outside of where it is computed, compute only what is new. */
 bool low_slide(Build *b, FuncNest *fn);
 bool low_pure_in(const FuncNest *fn, int d); /* every update runs over the dimension by its own Var */

@@ -78,6 +78,8 @@ static void print_store(StrBuf *out, const Stmt *s) {
         ir_print(out, s->u.store.value[i]);
     }
     if (s->u.store.n > 1) sb_puts(out, "}");
+    if (s->u.store.stream) st_print_line(out, s->u.store.stream->stores);
+    if (s->u.store.stream) st_print_line(out, s->u.store.stream->loads);
 }
 
 static void print_check(StrBuf *out, const Stmt *s) {

@@ -332,6 +332,7 @@ static const Node *condition_now(const Derive *d, const Node *cond) {
 
 static mlc_directive directive_now(const Derive *d, mlc_directive l) {
     if (l.at.f) l.at.f = now(d, l.at.f);
+    for (int i = 0; i < l.n_func; i++) l.func[i].f = now(d, l.func[i].f);
     if (l.cond.node) l.cond.node = condition_now(d, l.cond.node);
     mlc_directive *body = ARENA_ARRAY(d->arena, mlc_directive, l.n_body + 1);
     for (int i = 0; i < l.n_body; i++) body[i] = directive_now(d, l.body[i]);

@@ -158,6 +158,14 @@ mlc_directive mlc_with_of(struct mlc_with_args a) {
                             .align = a.align, .loc = a.loc };
 }
 
+mlc_directive mlc_stream_loads_of(struct mlc_stream_args a) {
+    const mlc_func f[8] = { a.f0, a.f1, a.f2, a.f3, a.f4, a.f5, a.f6, a.f7 };
+    int n = 0;
+    for (int i = 0; i < 8; i++)
+        if (f[i].f) n = i + 1;
+    return mlc_funcs_of(MLC_STREAM_LOADS, n, f, a.loc);
+}
+
 mlc_stage mlc_this_stage(mlc_stage s) {
     return s;
 }
@@ -220,7 +228,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
             for (; v < d->n && v < (int)(sizeof d->v / sizeof *d->v); v++) sb_puts(out, ", "), print_loop(out, d->v[v]);
             continue;
         }
-        if (*shape == 'c' || *shape == 'g') {
+        if (*shape == 'c' || *shape == 'g' || *shape == 'G') {
             comma = print_funcs(out, d);
             continue;
         }

@@ -52,7 +52,8 @@ static void check_funcs(mlc_plan *plan, const PlanLine *l, bool made, const Plac
     const mlc_directive *d = &l->d;
     Fault *f = &plan->ctx->fault;
     if (made && (d->n_func < 0 || d->n_func > 8)) fault_raise(f, ERR_PLAN_CONSUMERS, place, d->n_func);
-    if (!made && (d->n_func < 1 || d->n_func > 8)) fault_raise(f, ERR_PLAN_FUNCS, place, d->n_func);
+    int least = strchr(sch_directives[d->kind].shape, 'G') ? 0 : 1;
+    if (!made && (d->n_func < least || d->n_func > 8)) fault_raise(f, ERR_PLAN_FUNCS, place, d->n_func);
     for (int i = 0; i < d->n_func + made; i++) {
         const Func *g = i < d->n_func ? d->func[i].f : d->made.f;
         if (!g) fault_raise(f, ERR_PLAN_NO_FUNC, place);
@@ -92,7 +93,7 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     for (int i = 0; i < (many ? d->n : names); i++)
         if (!d->v[i].sym) fault_raise(f, ERR_PLAN_NO_LOOP_NAME, &place, i + 1);
     bool made = strchr(shape, 'w');
-    if (made || strchr(shape, 'g')) check_funcs(plan, l, made, &place);
+    if (made || strpbrk(shape, "gG")) check_funcs(plan, l, made, &place);
     if ((unsigned)d->memory >= MLC_MEMORY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->memory, "memory", "MLC_MEMORY_HEAP, STACK, REGISTER");
     if ((unsigned)d->way >= MLC_WAY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->way, "way", "MLC_WAY_FORWARD, BOTH");
     bool policy = d->kind != MLC_PARTITION || (d->k[0] >= 0 && d->k[0] < MLC_PARTITION_COUNT);

@@ -231,8 +231,8 @@ static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) 
             while (more(t)) lex_next(t->L), argument(t, d, last, &k);
         } else if (*s == 'c') {
             consumers(t, d);
-        } else if (*s == 'g') {
-            funcs(t, d);
+        } else if (*s == 'g' || *s == 'G') {
+            if (*s == 'g' || !lex_is(t->L, ")")) funcs(t, d);
         } else {
             if (optional && (count ? !more(t) : lex_is(t->L, ")"))) break;
             if (count++) lex_expect(t->L, ",");

@@ -160,7 +160,7 @@ static const PlanLine *first_loop_line(const struct mlc_plan *plan, const Func *
     for (int i = 0; i < plan->line.n; i++) {
         mlc_directive_kind k = plan->line.at[i].d.kind;
         bool boxes = k >= MLC_BOUND && k <= MLC_ALIGN_EXTENT;
-        bool special = k == MLC_SPECIALIZE || k == MLC_SPECIALIZE_FAIL || k == MLC_PREFETCH;
+        bool special = k == MLC_SPECIALIZE || k == MLC_SPECIALIZE_FAIL || k == MLC_PREFETCH || k == MLC_STREAM_STORES || k == MLC_STREAM_LOADS;
         if (plan->line.at[i].func == f && (k < MLC_COMPUTE_ROOT || boxes || special)) return &plan->line.at[i];
     }
     return NULL;
@@ -323,7 +323,7 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
         check_inputs(&r, fs);
         sch_check_memo(&r, fs);
         sch_check_bounds(&r, fs);
-        for (int k = 0; k < fs->stage.n; k++) sch_check_prefetches(&r, &fs->stage.at[k]);
+        for (int k = 0; k < fs->stage.n; k++) sch_check_prefetches(&r, &fs->stage.at[k]), sch_check_streams(&r, &fs->stage.at[k]);
         warn_updates(&r, fs);
     }
     sch_find_groups(&r);

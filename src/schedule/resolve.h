@@ -44,6 +44,10 @@ void sch_check_prefetches(Resolve *r, const StageSched *st);
 void sch_memoize(Resolve *r, FuncSched *fs, const PlanLine *line);
 void sch_check_memo(Resolve *r, const FuncSched *fs);
 
+/* stream.c: streams, and may the stage have them, once all directives are applied? */
+void sch_stream(Resolve *r, StageSched *st, const PlanLine *line);
+void sch_check_streams(Resolve *r, const StageSched *st);
+
 /* specialize.c: a directive about one stage alone applied to it; false: it is about something else. */
 bool sch_stage_directive(Resolve *r, StageSched *st, const PlanLine *line);
 /* Has the stage, or one of its specializations, this loop? */

@@ -285,6 +285,7 @@ bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     case MLC_PARTITION: apply_partition(r, st, line); break;
     case MLC_PREFETCH: apply_prefetch(r, st, line); break;
     case MLC_ATOMIC: sch_atomic(r, st, line); break;
+    case MLC_STREAM_STORES: case MLC_STREAM_LOADS: sch_stream(r, st, line); break;
     default: return false;
     }
     st->touched = true;

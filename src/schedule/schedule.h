@@ -103,6 +103,13 @@ typedef struct {
     const PlanLine *line;
 } Prefetch;
 
+/* What a stage moves around the caches: its stores, what it loads of these Funcs (n 0: of all); NULL: no. */
+typedef struct {
+    const PlanLine *stores, *loads;
+    int n;
+    Func *func[8];
+} Stream;
+
 /* A stage has one of these, and one more for each of its specializations, which may have some themselves. */
 typedef struct StageSched StageSched;
 typedef struct {
@@ -128,6 +135,7 @@ struct StageSched {
     const PlanLine *atomic; /* iterations that meet may run at once: the update is a fold; NULL: they may not */
     VEC(Prefetch) prefetch;
     With with;
+    Stream stream;
     VEC(Special) special; /* tried in order before this schedule itself */
     const Node *when;     /* a call runs this schedule itself exactly where this holds */
     const PlanLine *fail; /* specialize_fail: such a call is an error, NULL: none */
