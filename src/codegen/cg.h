@@ -187,7 +187,7 @@ void watch_scalar(Gen *G, const char *why);       /* a vector loop of the stage 
 void watch_memory(Gen *G, const Storage *t, const char *bytes, const char *sign);
 void watch_open(Gen *G, const Fn *f, StrBuf *out); /* a function's counters, before its statements */
 void watch_close(Gen *G, Fn *f, StrBuf *out);      /* what hands them over, before it returns */
-void watch_pause(Gen *G, const char *what);        /* around what other threads do, too */
+void watch_pause(Gen *G, bool begins);             /* around what other threads do, too */
 void watch_task(Gen *G, const Stmt *loop);         /* an iteration of a parallel loop ends */
 void watch_tables(Gen *G, StrBuf *out);
 

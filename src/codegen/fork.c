@@ -70,9 +70,9 @@ void fork_tasks(Gen *G, const Stmt *s) {
     end_body(G, f, body, branch);
     write_closer(G, closer, body, turns, 1 + c->readers);
     fill_closure(G, f, body, "0");
-    watch_pause(G, "before");
+    watch_pause(G, true);
     line(G, "int failed = hooks->fork_join(hooks->user, %s, &c, 2);", closer);
-    watch_pause(G, "after");
+    watch_pause(G, false);
     const char *none[4] = { "0", "0", "0", "0" };
     int number = add_check(G, ERR_ASYNC_NO_THREAD, func, NULL);
     line(G, "if (failed < 0) failed = %s;", fail_text(G, ERR_ASYNC_NO_THREAD, number, none));
@@ -87,9 +87,9 @@ void fork_tasks(Gen *G, const Stmt *s) {
 
 static void wait_for(Gen *G, const char *turns, int counter, const char *least) {
     open_brace(G, "%s", "");
-    watch_pause(G, "before");
+    watch_pause(G, true);
     line(G, "const int failed = turn_wait(call, &%s[%d], %s);", turns, APART * counter, least);
-    watch_pause(G, "after");
+    watch_pause(G, false);
     open_brace(G, "if (failed)");
     fail_line(G, "failed");
     close_brace(G);

@@ -225,9 +225,9 @@ static void parallel_loop(Gen *G, const Stmt *s) {
     end_body(G, f, name, var);
     open_brace(G, "%s", "");
     fill_closure(G, f, name, min);
-    watch_pause(G, "before");
+    watch_pause(G, true);
     parallel_call(G, name, extent);
-    watch_pause(G, "after");
+    watch_pause(G, false);
     open_brace(G, "if (failed)");
     fail_line(G, "failed");
     close_brace(G);

@@ -179,9 +179,9 @@ void watch_memory(Gen *G, const Storage *t, const char *bytes, const char *sign)
 /* ---- functions ---- */
 
 /* What others do while this thread waits, and what it does for them, is counted there. */
-void watch_pause(Gen *G, const char *what) {
+void watch_pause(Gen *G, bool begins) {
     if (!watches(G)) return;
-    if (!strcmp(what, "before")) spend(G);
+    if (begins) spend(G);
     else line(G, "since = ticks();");
 }
 
