@@ -3,6 +3,7 @@
 #include <mlc.h>
 #include <mlc/text.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ static const struct {
     { "the greatest float", "f(x) = f32(-1.0); f(index(in(k)) % 5) max= sqrt(f32(in(k))) - f32(k % 1000);", MLC_F32 },
     { "a bool", "f(x) = false; f(index(in(k)) % 5) = f(index(in(k)) % 5) ^ true;", MLC_BOOL },
     { "under a lock", "f(x) = argmax(k, u32(k * 7919 % 1000) + select(index(in(k)) % 5 == x, u32(1000), u32(0)))[0];", MLC_I32 },
+    { "floats", "f(x) = f32(0.0); f(index(in(k)) % 5) += f32(in(k)) / 7.0;", MLC_F32 },
     { "vectors inside", "f(x) = 0; f(x) += i32(in(k)) * i32(x);", MLC_I32 },
 };
 
@@ -45,9 +47,60 @@ static void run(int row, int p, uint8_t *in, void *out) {
     mlc_ctx_free(ctx);
 }
 
+static void fill(uint8_t *in) {
+    for (int i = 0; i < N; i++) in[i] = (uint8_t)((uint32_t)i * 2654435761u >> 13);
+}
+
+static int row_of(const char *name) {
+    int i = 0;
+    while (strcmp(rows[i].name, name)) i++;
+    return i;
+}
+
+/* Of n terms in any order the sum is within n * eps of that of their magnitudes. */
+START_TEST(any_order_is_bounded) {
+    uint8_t *in = malloc(N);
+    float got[BINS];
+    double exact[BINS] = { 0 };
+    int n[BINS] = { 0 };
+    fill(in);
+    run(row_of("floats"), 1, in, got);
+    for (int i = 0; i < N; i++) exact[in[i] % 5] += (double)((float)in[i] / 7.0f), n[in[i] % 5]++;
+    for (int i = 0; i < BINS; i++) {
+        double error = (double)got[i] - exact[i];
+        ck_assert_msg((error < 0 ? -error : error) <= n[i] * 0x1p-23 * exact[i], "%a, not near %a", (double)got[i], exact[i]);
+    }
+    free(in);
+}
+END_TEST
+
+/* The plan says of which class it is. */
+START_TEST(class_is_printed) {
+    static const char *const said[] = { "mlc 1\n", "// class bounded: threads join floats in any order; n terms differ by n * eps of the sum of their "
+                                        "magnitudes (of the product)\nmlc 1\n" };
+    for (int i = 0; i < 2; i++) {
+        char text[1024] = { 0 };
+        mlc_ctx *ctx = mlc_ctx_new();
+        mlc_program *program = mlc_program_parse(ctx, i ? "mlc 1\nrdom k(0, 9); f() += f32(k); output f;\nplan p { f.u0: atomic(.reassociate), parallel(k); }\n"
+                                                        : "mlc 1\nrdom k(0, 9); f() += i32(k); output f;\nplan p { f.u0: atomic(), parallel(k); }\n", "t.mlc");
+        ck_assert_msg(program != NULL, "%s", mlc_error(ctx));
+        FILE *to = fmemopen(text, sizeof text - 1, "w");
+        mlc_func f = mlc_program_output(program, 0);
+        ck_assert(mlc_explain(mlc_program_plan(program, 0), 1, &f, "algorithm", NULL, to, NULL));
+        fclose(to);
+        ck_assert_msg(!strncmp(text, said[i], strlen(said[i])), "%s", text);
+        mlc_ctx_free(ctx);
+    }
+}
+END_TEST
+
 START_TEST(threads_join) {
     uint8_t *in = malloc(N), one[BINS * 8] = { 0 }, many[BINS * 8] = { 0 }, lanes[BINS * 8] = { 0 };
-    for (int i = 0; i < N; i++) in[i] = (uint8_t)((uint32_t)i * 2654435761u >> 13);
+    fill(in);
+    if (_i == row_of("floats")) { /* in another order they round otherwise */
+        free(in);
+        return;
+    }
     bool locked = strstr(rows[_i].update, "argmax") != NULL, pure = strstr(rows[_i].update, "f(x) +=") != NULL;
     size_t size = BINS * mlc_type_size(rows[_i].type);
     run(_i, 0, in, one);
@@ -68,6 +121,8 @@ Suite *atomic_suite(void) {
     TCase *t = tcase_create("threads");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, threads_join, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(t, any_order_is_bounded);
+    tcase_add_test(t, class_is_printed);
     suite_add_tcase(s, t);
     return s;
 }
