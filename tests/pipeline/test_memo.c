@@ -218,6 +218,10 @@ static const char *const programs[] = {
     "plan p { h: store_root(), compute_at(g, y), async(); g: compute_root(), memoize(); k: compute_at(f, y), async(); }",
     "h(x, y) = in(x, y); g(x, y) = h(x, y) + 1.0f; f(x, y) = g(x, y); output f;"
     "plan p { h: compute_root(), async(); g: compute_root(), memoize(); f: parallel(y); }",
+    /* a stage that shares its loops with what is made for values that are found */
+    "h(x, y) = sqrt(in(x, y)); l(x, y) = in(x, y) * 2.0f; k(x, y) = h(x, y) + 1.0f; g(x, y) = l(x, y) + l(x, y + 1);"
+    "f(x, y) = g(x, y) + k(x, y); output f;"
+    "plan p { h: compute_root(); l: compute_root(); k: compute_root(), compute_with(l, y); g: compute_root(), memoize(); }",
     /* bools, constants alone, what is inlined, specializations */
     "g(x, y) = in(x, y) > 0.0f; f(x, y) = select(g(x, y), 1.0f, 2.0f); output f; plan p { g: compute_root(), memoize(); }",
     "g(x, y) = f32(x * 3 - y); f(x, y) = g(x, y) + in(x, y); output f; plan p { g: compute_root(), memoize(), store_in(heap); }",
