@@ -1,10 +1,10 @@
 /* schedules.c - random programs under random plans against the oracle.
  *
- *     fuzz_schedules [-n N] [-s SEED] [-j WORKERS] [-c] [-q] [-p] [-z] [FILE ...]
+ *     fuzz_schedules [-n N] [-s SEED] [-j WORKERS] [-c] [-q] [-p] [-z] [-m] [FILE ...]
  *         -n  how many programs (default 500)      -s  first seed (default: from the clock; printed)
  *         -c  careless plans: most are refused, by a row of errors.def; compiles none, unless given twice
  *         -q  no compiler                          -p  prints the program of seed SEED and how it fares
- *         -z  does not shrink what fails           FILE: runs these texts
+ *         -z  does not shrink what fails           FILE: runs these texts; -m prints what fails, made smaller
  *
  * Each program is read from text, printed and read again (the same text must come back), interpreted by
  * the oracle, lowered and run by the loop interpreter, and compiled by gcc or clang for one of the
@@ -58,7 +58,7 @@ static Shared *shared;
 static Worker *self; /* NULL: the parent */
 static GenCounts rows; /* all of them, each 0 */
 static int careless, workers = 2;
-static bool quick, shrinks = true;
+static bool quick, smaller, shrinks = true;
 
 static void add(long *to, long n) {
     __atomic_fetch_add(to, n, __ATOMIC_RELAXED);
@@ -330,6 +330,7 @@ static int run_file(const char *path) {
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
     int outcome = shrink_try(text, what, sizeof what);
+    if (outcome && smaller) shrink_text(text, outcome, 90), puts(text);
     printf("%s: %s\n", path, outcome ? what : "good");
     return outcome != 0;
 }
@@ -350,13 +351,14 @@ int main(int argc, char **argv) {
     long n = 500;
     uint64_t first = (uint64_t)time(NULL) * 1000;
     bool one = false;
-    for (int c; (c = getopt(argc, argv, "n:s:j:pcqz")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "n:s:j:pcqmz")) != -1;) {
         if (c == 'n') n = atol(optarg);
         else if (c == 's') first = strtoull(optarg, NULL, 10);
         else if (c == 'j') workers = atoi(optarg);
         else if (c == 'p') one = true;
         else if (c == 'c') careless++;
         else if (c == 'q') quick = true;
+        else if (c == 'm') smaller = true;
         else if (c == 'z') shrinks = false;
         else return 2;
     }

@@ -125,21 +125,23 @@ static int64_t most(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* Adds what an update makes of the values so far. */
+/* Adds what an update makes of the values so far, and its terms, which the new type has to hold too: the minimum of 1 and
+ * 65535 is 1, and that of 1 and i8(65535) is -1. */
 static bool widen(Derive *d, const Func *f, const Def *def, Span *s) {
     const Node *term;
     DefOp op = joins(d, f, def, &term);
-    Span t;
+    Span t, sum = *s;
     int64_t n, down, up;
     if (op == DEF_MUL || reads_own(d, f, term)) return false;
     if (!span_of_expr(d, def->rdom, alg_canonical(d->ir, term, f->type[0]), &t)) return false;
-    if (op == DEF_SET || op == DEF_MIN) s->lo = least(s->lo, t.lo);
-    if (op == DEF_SET || op == DEF_MAX) s->hi = most(s->hi, t.hi);
+    *s = (Span){ least(s->lo, t.lo), most(s->hi, t.hi) };
     if (op != DEF_ADD && op != DEF_SUB) return true;
     if (t.lo == INT64_MIN || !times_of(d, def->rdom, &n)) return false;
     if (op == DEF_SUB) t = (Span){ -t.hi, -t.lo };
     if (__builtin_mul_overflow(n, least(t.lo, 0), &down) || __builtin_mul_overflow(n, most(t.hi, 0), &up)) return false;
-    return !__builtin_add_overflow(s->lo, down, &s->lo) && !__builtin_add_overflow(s->hi, up, &s->hi);
+    if (__builtin_add_overflow(sum.lo, down, &sum.lo) || __builtin_add_overflow(sum.hi, up, &sum.hi)) return false;
+    *s = (Span){ least(s->lo, sum.lo), most(s->hi, sum.hi) };
+    return true;
 }
 
 /* The values that f has at any time, as whole numbers that nothing made wrap; false: unknown. */
