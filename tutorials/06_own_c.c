@@ -18,7 +18,7 @@ enum { W = 40, H = 12 };
 /* ---- for points ---- */
 
 /* Called for each point, on any thread, any number of times: it must be a function of its arguments. */
-static float level(float v) {
+static float leveled(float v) {
     return sqrtf(v) * 16;
 }
 
@@ -77,7 +77,7 @@ int main(void) {
     /* By hand. */
     float sorted_row[H + 1][W];
     for (int y = 0; y < H + 1; y++) {
-        for (int x = 0; x < W; x++) sorted_row[y][x] = level(image[y][x]);
+        for (int x = 0; x < W; x++) sorted_row[y][x] = leveled(image[y][x]);
         qsort(sorted_row[y], W, sizeof **sorted_row, by_value);
     }
     for (int y = 0; y < H; y++)
@@ -88,7 +88,7 @@ int main(void) {
         mlc_ctx *ctx = mlc_ctx_new();
         MLC_VARS(ctx, x, y);
         Func in = mlc_input_new(ctx, "image", MLC_F32, 2);
-        mlc_extern curve = mlc_extern_new(ctx, "level", (void (*)(void))level, "f32 -> f32");
+        mlc_extern curve = mlc_extern_new(ctx, "leveled", (void (*)(void))leveled, "f32 -> f32");
         mlc_extern sort = mlc_extern_stage_new(ctx, "sort_rows", sort_rows);
         Func bright = mlc_func_new(ctx, "bright"), ranks = mlc_func_new(ctx, "ranks"), out = mlc_func_new(ctx, "out");
         def(at(bright, x, y), mlc_call_extern(curve, at(in, x, y)));
