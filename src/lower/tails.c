@@ -37,14 +37,16 @@ static int made_of(const StageSched *sched, int s, const char *from, const char 
     return count;
 }
 
-/* The innermost of the loops made of `from` from number `first` on, which is counted outwards; parallel ones alone,
- * or any.  NULL: none. */
-static const Dim *loop_of(const StageSched *sched, int s, const char *from, int first, bool parallel) {
+enum { ANY_LOOP = -1 };
+
+/* The innermost of the loops made of `from` from number `first` on, which is counted outwards; of a kind alone, or
+ * any.  NULL: none. */
+static const Dim *loop_of(const StageSched *sched, int s, const char *from, int first, int kind) {
     const char *at[MOST_PIECES];
     int count = made_of(sched, s, from, at);
     for (int i = first; i < sched->dim.n; i++)
         for (int j = 0; j < count; j++)
-            if ((!parallel || sched->dim.at[i].kind == LOOP_PARALLEL) && !strcmp(sched->dim.at[i].name, at[j])) return &sched->dim.at[i];
+            if ((kind == ANY_LOOP || (int)sched->dim.at[i].kind == kind) && !strcmp(sched->dim.at[i].name, at[j])) return &sched->dim.at[i];
     return NULL;
 }
 
@@ -52,19 +54,23 @@ static const Dim *loop_of(const StageSched *sched, int s, const char *from, int 
  * made of the outer loop, or of the inner one and stands around the outer one. */
 static const Dim *race_of(const StageSched *sched, int i) {
     const Split *s = &sched->split.at[i];
-    const Dim *outer = loop_of(sched, i, s->outer, 0, true), *tile = loop_of(sched, i, s->outer, 0, false);
+    const Dim *outer = loop_of(sched, i, s->outer, 0, LOOP_PARALLEL), *tile = loop_of(sched, i, s->outer, 0, ANY_LOOP);
     if (outer || !tile) return outer;
-    return loop_of(sched, i, s->inner, (int)(tile - sched->dim.at) + 1, true);
+    return loop_of(sched, i, s->inner, (int)(tile - sched->dim.at) + 1, LOOP_PARALLEL);
 }
 
 /* Iterations of the outer loop share the overlap that a shifted tail computes twice.  What blends stores what it
- * read before, which must be what is there still: then iterations of the inner loop count too. */
+ * read before, which must be what is there still: then iterations of the inner loop count too, and lanes of both
+ * tiles. */
 static void check_race(Build *b, const StageSched *sched, int i, const Dim *race) {
     const Split *s = &sched->split.at[i];
     const TailTraits *t = &sch_tail_traits[s->tail];
     Place place = sch_place(b->arena, s->line);
-    if (t->blends && !race) race = loop_of(sched, i, s->inner, 0, true);
-    if (race && t->blends) fault_raise(b->fault, ERR_TAIL_BLEND_RACE, &place, s->old, race->name);
+    if (t->blends && !race) race = loop_of(sched, i, s->inner, 0, LOOP_PARALLEL);
+    if (t->blends && t->again && !race && loop_of(sched, i, s->inner, 0, LOOP_VECTOR))
+        race = loop_of(sched, i, s->outer, 0, LOOP_VECTOR);
+    if (race && t->blends)
+        fault_raise(b->fault, ERR_TAIL_BLEND_RACE, &place, s->old, race->kind == LOOP_VECTOR ? "vector" : "parallel", race->name);
     if (race && t->again) fault_raise(b->fault, ERR_TAIL_RACE, &place, s->old, race->name);
 }
 
