@@ -28,6 +28,7 @@ static bool is_late(int code) {
     case ERR_REGISTER: case ERR_STREAM_LANES: case ERR_STREAM_APART: return true; /* known to the code generator alone */
     case ERR_STREAM_ALIGN: return true;
     case ERR_STAGE_MORE: return true; /* calls for slices of an extern stage that writes whole blocks */
+    case ERR_OUT_OF_MEMORY: return true; /* rounded boxes of boxes in three dimensions */
     case ERR_OUTPUT_BOX: return true; /* an output that another one reads in a larger box */
     default: return false;
     }
