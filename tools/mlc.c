@@ -157,8 +157,9 @@ static int parse(Args *a, const Command *c, int argc, char **argv) {
     while ((o = getopt_long(argc, argv, "s:o:h", options, NULL)) != -1) {
         if (o == 'h') return usage(stdout, c);
         if (take(a, o)) continue;
-        if (o != '?') complain("--%s %s: %s", name_of(o), optarg ? optarg : "", wanted(o));
-        return usage(stderr, c);
+        if (o == '?') return usage(stderr, c);
+        complain("--%s %s: %s", name_of(o), optarg ? optarg : "", wanted(o));
+        return EXIT_USAGE; /* what is wrong is said: the usage would bury it */
     }
     for (; optind < argc; optind++) {
         bool pair = strchr(argv[optind], '=') != NULL;

@@ -241,7 +241,7 @@ START_TEST(the_tool_says_what_is_wrong) {
         { "help run", 0, "usage: mlc run" },
         { "help frobnicate", 2, "there is no command 'frobnicate'" },
         { "run", 2, "a program is wanted" },
-        { "run %s --opt 9", 2, "the value '9' of an option is wrong" },
+        { "run %s --opt 9", 2, "mlc: --opt 9: a number from 1 to 3 is wanted\n" },
         { "run %s --bogus", 2, "usage: mlc run" },
         { "run /nowhere.mlc", 1, "No such file" },
         { "run %s gain=1", 1, "input in has no file; write in=FILE" },
