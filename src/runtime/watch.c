@@ -95,10 +95,12 @@ static void take(Memory *m, int64_t bytes) {
     while (live > peak && !atomic_compare_exchange_weak_explicit(&m->peak, &peak, live, memory_order_relaxed, memory_order_relaxed)) {}
 }
 
+/* The total grows first and shrinks last: whatever other threads do between, no row holds more than all rows. */
 static void memory(void *user, int row, int64_t bytes) {
     Watch *w = ((const Port *)user)->watch;
-    take(&w->memory[row], bytes);
-    take(&w->memory[w->n - 1], bytes);
+    Memory *one = &w->memory[row], *all = &w->memory[w->n - 1];
+    take(bytes < 0 ? one : all, bytes);
+    take(bytes < 0 ? all : one, bytes);
 }
 
 static void span(void *user, int kind, int64_t begin, int64_t end, int64_t value) {

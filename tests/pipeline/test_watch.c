@@ -96,7 +96,8 @@ START_TEST(counts) {
             ck_assert_int_eq(f.points, calls * W * H);
             ck_assert_int_eq(f.needed, calls * W * H);
             ck_assert_int_eq(rest.runs, calls);
-            ck_assert_int_eq(rest.peak, p.peak);
+            ck_assert_int_ge(rest.peak, p.peak);
+            if (counted[_i].peak >= 0) ck_assert_int_eq(rest.peak, p.peak); /* else tasks take and free at once */
             ck_assert(f.ms >= 0 && f.threads >= 1);
         }
         mlc_profile_clear(m);
