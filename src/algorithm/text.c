@@ -35,10 +35,49 @@ static bool of_value(mlc_ctx *ctx, const char *name, Parsed *r) {
     return v != NULL;
 }
 
+/* "in(x, y)": how the Func is read. */
+static const char *read_of(mlc_ctx *ctx, const Func *f) {
+    static const char *const coord[] = { "", "x", "x, y", "x, y, z", "x, y, z, w" };
+    bool known = f->is_input || f->def.n;
+    return arena_printf(&ctx->arena, "%s(%s)", f->name, known && f->rank < 5 ? coord[f->rank] : "..");
+}
+
+/* "r.x, r.y": the RVars that it has. */
+static const char *rvars_of(mlc_ctx *ctx, const RDom *r) {
+    StrBuf s;
+    sb_init(&s, &ctx->arena);
+    for (int d = 0; d < r->n; d++) sb_printf(&s, "%s%s", !d ? "" : d == r->n - 1 ? " or " : ", ", r->var[d]->name);
+    return s.at;
+}
+
+/* Raises where the name, or what stands before its dot, is known but stands for no value. */
+static void refuse_name(mlc_ctx *ctx, const Place *place, const char *name) {
+    const char *dot = strchr(name, '.'), *base = name;
+    if (dot) base = arena_printf(&ctx->arena, "%.*s", (int)(dot - name), name);
+    const Named *n = sm_get(&ctx->names, base);
+    if (!n) return;
+    const Func *f = n->kind == NAME_FUNC ? n->u.func : NULL;
+    if (n->kind == NAME_RDOM) fault_raise(&ctx->fault, ERR_TEXT_RVAR, place, name, base, rvars_of(ctx, n->u.rdom));
+    if (!dot && f) fault_raise(&ctx->fault, ERR_TEXT_FUNC_ALONE, place, name, f->is_input ? "an input" : "a Func", read_of(ctx, f));
+    if (!dot && n->kind == NAME_EXTERN) fault_raise(&ctx->fault, ERR_TEXT_NOT_CALLED, place, name);
+    if (f && (f->is_input || f->def.n)) fault_raise(&ctx->fault, ERR_TEXT_SIZE, place, name, base, f->rank);
+}
+
+/* Raises where what is called has a value and no coordinates. */
+static void refuse_call(mlc_ctx *ctx, const Place *place, const char *name) {
+    const Named *n = sm_get(&ctx->names, name);
+    const char *is = n && n->kind == NAME_PARAM ? "a param"
+                   : n && n->kind == NAME_RDOM ? "an RDom"
+                   : rvar_named(ctx, name)     ? "an RVar"
+                   : sm_get(&ctx->vars, name)  ? "a Var"
+                   : ctx->vals.arena && sm_get(&ctx->vals, name) ? "a value of C" : NULL;
+    const char *instead = n && n->kind == NAME_RDOM ? rvars_of(ctx, n->u.rdom) : name;
+    if (is) fault_raise(&ctx->fault, ERR_TEXT_CALLED, place, name, is, instead);
+}
+
 static bool find_name(void *user, const Place *place, const char *name, Parsed *r) {
     TextParser *t = user;
     mlc_ctx *ctx = t->ctx;
-    (void)place;
     const Named *n = sm_get(&ctx->names, name);
     const Sym *s = n && n->kind == NAME_PARAM ? n->u.param : rvar_named(ctx, name);
     if (!s && of_value(ctx, name, r)) return true;
@@ -49,6 +88,7 @@ static bool find_name(void *user, const Place *place, const char *name, Parsed *
         if (!s) fault_jump(&ctx->fault); /* a name that no Var can have: noted */
     }
     if (s) r->e = ir_var(&ctx->ir, s);
+    else refuse_name(ctx, place, name);
     return s != NULL;
 }
 
@@ -56,7 +96,10 @@ static bool find_call(void *user, const Place *place, const char *name, int n, c
     TextParser *t = user;
     mlc_ctx *ctx = t->ctx;
     const Named *named = sm_get(&ctx->names, name);
-    if (!named || (named->kind != NAME_FUNC && named->kind != NAME_EXTERN)) return false;
+    if (!named || (named->kind != NAME_FUNC && named->kind != NAME_EXTERN)) {
+        refuse_call(ctx, place, name);
+        return false;
+    }
     const Node **kid = ARENA_ARRAY(&ctx->arena, const Node *, n + 1);
     uint32_t literal = 0;
     for (int i = 0; i < n; i++) {

@@ -117,12 +117,17 @@ static void rdom(TextParser *t) {
 
 static Func *func_name(TextParser *t);
 
-/* A Func by its name alone, else an expression. */
-static WholeArg stage_arg(TextParser *t) {
+/* Is the next argument the name of a Func alone? */
+static bool names_func(TextParser *t) {
     Lexer *L = lexer(t);
     Token next = lex_peek(L);
     bool alone = L->tok.kind == TOK_NAME && next.kind == TOK_SIGN && (!strcmp(next.text, ",") || !strcmp(next.text, ")"));
-    if (alone && alg_find_func(t->ctx, L->tok.text)) return (WholeArg){ .func = func_name(t) };
+    return alone && alg_find_func(t->ctx, L->tok.text);
+}
+
+/* A Func by its name alone, else an expression. */
+static WholeArg stage_arg(TextParser *t) {
+    if (names_func(t)) return (WholeArg){ .func = func_name(t) };
     return (WholeArg){ .value = ir_parse_expr(&t->P).e };
 }
 
@@ -283,6 +288,8 @@ static void edge(TextParser *t, const char *name, mlc_loc loc) {
     lex_expect(L, "(");
     mlc_expr value = { .type = MLC_I32 };
     if (kind == MLC_CONSTANT_EDGE) {
+        Place place = lex_place(L);
+        if (names_func(t)) fault_raise(L->fault, ERR_TEXT_EDGE_VALUE, &place, L->tok.text);
         Parsed p = ir_parse_expr(&t->P);
         value = alg_expr(t->ctx, p.e);
         Value v = ir_value(p.e);

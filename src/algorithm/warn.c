@@ -29,7 +29,11 @@ static void look(void *user, const Node *e) {
     const Look *l = user;
     if (e->op != OP_DIV || !ty_is_float((mlc_type)e->type) || e->kid[1]->op != OP_CONST) return;
     double c = e->kid[1]->u.f;
-    if (!has_exact_inverse((mlc_type)e->type, c)) alg_warning(l->ctx, ERR_WARN_DIVIDE, l->place, c, c);
+    if (has_exact_inverse((mlc_type)e->type, c)) return;
+    StrBuf s; /* with a point, so that the remedy's 1 / c is no division of integers */
+    sb_init(&s, &l->ctx->arena);
+    ir_print_number(&s, (mlc_type)e->kid[1]->type, ir_value(e->kid[1]));
+    alg_warning(l->ctx, ERR_WARN_DIVIDE, l->place, s.at, s.at);
 }
 
 void alg_warn(const Func *f, const Def *def, const Place *place) {

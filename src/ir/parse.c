@@ -269,6 +269,7 @@ static int element(Parser *P) {
 static Parsed env_call(Parser *P, const Token *at, Args a) {
     int elem = element(P);
     Place place = place_of(P, at);
+    if (find_local(P, at->text)) fault_raise(P->I->fault, ERR_TEXT_CALLED, &place, at->text, "a value", at->text);
     Parsed r = value(NULL);
     if (!P->env || !P->env->call(P->env->user, &place, at->text, a.n, a.at, elem, &r)) unknown(P, at);
     ir_parse_check(P, r.e);
