@@ -11,8 +11,11 @@ for h in include/mlc.h include/mlc/*.h; do
     name=${h#include/}
     printf '#include <%s>\n' "$name" | $cc -std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude -x c -fsyntax-only - ||
         say "$h does not stand alone"
-    # Short names stand on _Generic, which is C's alone.
-    if command -v g++ >/dev/null 2>&1 && [ "$name" != mlc/short.h ]; then
+    command -v g++ >/dev/null 2>&1 || continue
+    if [ "$name" = mlc/short.h ]; then # stands on _Generic, which is C's alone, and says so first
+        printf '#include <%s>\n' "$name" | g++ -Iinclude -x c++ -fsyntax-only - 2>&1 | grep -m1 error: |
+            grep -q 'mlc/short.h is for C' || say "$h does not refuse C++"
+    else
         printf '#include <%s>\n' "$name" | g++ -Wall -Wextra -Werror -Iinclude -x c++ -fsyntax-only - ||
             say "$h does not stand alone as C++"
     fi

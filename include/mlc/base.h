@@ -1,7 +1,7 @@
 /* mlc/base.h - contexts, types, places and errors: what every other header stands on.
  *
  * Nothing in mlc aborts or exits.  A construction error makes a poison expression and stays in the
- * context (the first one is kept) until mlc_error_clear; errors of a compile belong to the plan or
+ * context (the first one is kept) until mlc_error_clear, up to which nothing of it compiles; errors of a compile belong to the plan or
  * module; errors of a call are returned and fill the caller's mlc_error_info. */
 #ifndef MLC_BASE_H
 #define MLC_BASE_H

@@ -10,7 +10,7 @@
  *
  * Names: the plain functions (mlc_unary, mlc_binary, mlc_cast ...) are the ABI; the macros are sugar
  * over them and evaluate each argument once.  No operator fails at the call: a wrong one gives a poison
- * expression whose message stays in the context (mlc_error) and fails what reaches it. */
+ * expression, whose message stays in the context (mlc_error) until mlc_error_clear; what it is put into is poison too. */
 #ifndef MLC_EXPR_H
 #define MLC_EXPR_H
 

@@ -4,7 +4,8 @@
  * left side is any index expression; updates run in order.  Funcs, inputs, params and RDoms of a context
  * share one namespace; Vars are interned by name.  '$' is reserved for names that mlc generates.
  *
- * Errors stay in the context (mlc_error) and fail what reaches the wrong definition. */
+ * The first error stays in the context (mlc_error), and nothing of it compiles until mlc_error_clear; after that,
+ * what reads the wrong definition still fails. */
 #ifndef MLC_FUNC_H
 #define MLC_FUNC_H
 

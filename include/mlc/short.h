@@ -1,10 +1,18 @@
 /* mlc/short.h - unprefixed names for programs that are mostly mlc, opt-in.
  *
- * All operators are function-like macros, so `at`, `range` or `tile` stay usable as the names of
- * variables and members.  Names of the C library are left alone: write mlc_div, mlc_abs, mlc_exp,
- * mlc_select, mlc_index ...; div is `quo`, select is `when`. */
+ * All are function-like macros, so `at`, `range` or `tile` stay usable as the names of variables and
+ * members.  As names of functions they are taken, each #define below: a function `sum`, `min`, `max`, `add`, `sub`,
+ * `level`, `profile`, `trace`, `update`, `split` or `where` of your own, or of a header included later, fails with an
+ * error that speaks of mlc's headers.  Call it otherwise, include that header first and #undef the name behind this
+ * one, or use mlc.h with its prefixes.  Names of the C library are left alone: write mlc_div, mlc_abs, mlc_exp,
+ * mlc_select, mlc_index ...; div is `quo`, select is `when`.  In C++ the operators do not exist, as they choose by
+ * _Generic: there mlc.h gives the plain functions, and mlc_program_parse takes programs as text. */
 #ifndef MLC_SHORT_H
 #define MLC_SHORT_H
+
+#ifdef __cplusplus
+#error "mlc/short.h is for C, whose _Generic it stands on; in C++ include mlc.h and write programs as text"
+#endif
 
 #include <mlc.h>
 

@@ -204,7 +204,7 @@ static const char *const *known(void *user, int *n) {
 
 void alg_text_init(TextParser *t, mlc_ctx *ctx, const char *text, size_t n, const char *file, int line) {
     *t = (TextParser){ .ctx = ctx };
-    t->env = (ParseEnv){ t, find_name, find_call, special, known, fold };
+    t->env = (ParseEnv){ t, find_name, find_call, special, known, fold, NULL };
     ir_parser_init(&t->P, &ctx->ir, &t->env, text, n, file, line);
 }
 
@@ -234,6 +234,7 @@ static void let(TextParser *t, const char *text, mlc_loc loc) {
         unwrap(t, &text, &n);
         alg_text_init(t, ctx, text, n, file, line);
     }
+    t->env.remedy = ", or hand a value of C over with mlc_val";
     alg_text_statements(t);
 }
 

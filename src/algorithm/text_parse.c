@@ -215,7 +215,7 @@ static Func *func_name(TextParser *t) {
     int n;
     const char *const *names = alg_known_names(t->ctx, &n);
     Place place = lex_place_of(L, &at);
-    fault_raise(L->fault, ERR_TEXT_NAME, &place, name, did_you_mean(L->arena, name, names, n));
+    fault_raise(L->fault, ERR_TEXT_NAME, &place, name, did_you_mean(L->arena, name, names, n), "");
 }
 
 /* dim in[0]: min 0, extent 3, stride 3, align 8 */

@@ -177,7 +177,7 @@ static const char *hint(Parser *P, const char *name) {
 
 _Noreturn static void unknown(Parser *P, const Token *at) {
     Place place = place_of(P, at);
-    fault_raise(P->I->fault, ERR_TEXT_NAME, &place, at->text, hint(P, at->text));
+    fault_raise(P->I->fault, ERR_TEXT_NAME, &place, at->text, hint(P, at->text), P->env && P->env->remedy ? P->env->remedy : "");
 }
 
 static Parsed constant_name(Parser *P, const Token *at) {

@@ -28,6 +28,7 @@ typedef struct {
     const char *const *(*names)(void *user, int *n);
     /* The constant that an operator on plain numbers is, as the C front door folds it; NULL: nothing folds. */
     const Node *(*fold)(void *user, const Node *e);
+    const char *remedy; /* what else there is to do about an unknown name, or NULL */
 } ParseEnv;
 
 typedef struct {

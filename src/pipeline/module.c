@@ -143,7 +143,10 @@ static void check_buffer(Fault *f, const Meta *m, int i, const mlc_buffer *b) {
     const MetaSlot *s = &m->slot[i];
     if (!b) fault_raise(f, ERR_CALL_NULL, NULL, name);
     if (b->type != s->type) fault_raise(f, ERR_CALL_TYPE, NULL, name, mlc_type_name(b->type), mlc_type_name(s->type));
-    if (b->rank != s->rank) fault_raise(f, ERR_CALL_RANK, NULL, name, b->rank, s->rank);
+    if (b->rank != s->rank) {
+        pl_note_rank(f, NULL, name, b, s->rank);
+        fault_jump(f);
+    }
     check_shape(f, m, name, b);
     if (!b->data && mlc_buffer_count(b)) fault_raise(f, ERR_CALL_NULL, NULL, name);
     size_t size = mlc_type_size(b->type);

@@ -3,6 +3,18 @@
 
 #include <string.h>
 
+void pl_note_rank(Fault *f, const Place *place, const char *name, const mlc_buffer *b, int rank) {
+    int64_t n = 1;
+    for (int d = 0; b->rank < 0 && d < MAX_RANK; d++) {
+        int64_t extent = b->dim[d].extent;
+        if (extent < 0) fault_note(f, ERR_CALL_EXTENT, place, name, d, (long long)extent);
+        else if (__builtin_mul_overflow(n, extent ? extent : 1, &n)) fault_note(f, ERR_CALL_SIZE, place, name, d);
+        else continue;
+        return;
+    }
+    fault_note(f, ERR_CALL_RANK, place, name, b->rank, rank);
+}
+
 static bool bind(Func *f, const mlc_buffer *buffer) {
     Fault *fault = &f->ctx->fault;
     Place place = { .object = "bind" };
@@ -17,7 +29,7 @@ static bool bind(Func *f, const mlc_buffer *buffer) {
         return false;
     }
     if (buffer->rank != f->rank) {
-        fault_note(fault, ERR_CALL_RANK, &place, f->name, buffer->rank, f->rank);
+        pl_note_rank(fault, &place, f->name, buffer, f->rank);
         return false;
     }
     if (!buffer->data && mlc_buffer_count(buffer)) {

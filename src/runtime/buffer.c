@@ -73,7 +73,10 @@ void mlc_buffer_free(mlc_buffer *b) {
 
 mlc_buffer *mlc_buffer_wrap(mlc_buffer *b, void *data, mlc_type type, int rank, const int64_t *extent) {
     size_t bytes;
-    if (!dense(b, type, rank, extent, &bytes)) b->rank = -1; /* refused at bind, where a message can be given */
+    if (!dense(b, type, rank, extent, &bytes)) {
+        b->rank = -1; /* refused at bind, where a message can be given: of these */
+        for (int d = 0; d < rank && d < MLC_MAX_RANK; d++) b->dim[d].extent = extent[d];
+    }
     b->data = data;
     return b;
 }

@@ -117,7 +117,7 @@ static void error_is(const char *text) {
 START_TEST(errors) {
     mlc_func in = mlc_input_new(ctx, "in", MLC_U8, 1), f = mlc_func_new(ctx, "f");
     mlc_repeat_edge(f, mlc_range_new(0, 3));
-    error_is("boundary: f is read before it is defined; define it first");
+    error_is("boundary: f is read before it is defined; define it first, and let an update over an RDom read itself");
     mlc_def(mlc_at(f, x), mlc_at(in, x));
     mlc_repeat_edge(f);
     error_is("boundary: the boundary of f has no bounds; give a range for some dimension");

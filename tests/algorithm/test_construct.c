@@ -134,7 +134,7 @@ START_TEST(operator_errors) {
     mlc_select(v, v, v);
     ERROR_IS("a value of u8 does not fit bool; write bool(..) around it");
     mlc_add(v, none);
-    ERROR_IS("an expression, Var or param without a value is used; make it with mlc_var_new, mlc_param_new or an operator");
+    ERROR_IS("an expression, Var or param without a value is used; make it with mlc_var_new, mlc_param_new or an operator; of an RDom, name a dimension that it has");
     mlc_random_f32(ctx, 0.5);
     ERROR_IS("random of f32; ask for f32, u32 or i32, with an integer seed");
     mlc_undef(ctx, MLC_INDEX);

@@ -241,7 +241,7 @@ START_TEST(errors) {
         { "mlc 1\nrdom r(0, 9); f(x) = 0; f(x) += r(0)", "text:2:33: 'r' is an RDom and takes nothing in parentheses; write r" },
         { "mlc 1\nf(x) = { a = x; a(1) }", "text:2:17: 'a' is a value and takes nothing in parentheses; write a" },
         { "mlc 1\noutput f", "text:2:8: there is no 'f' here; define it before its use" },
-        { "mlc 1\nf(x) = f(x - 1)", "text:2:8: f is read before it is defined; define it first" },
+        { "mlc 1\nf(x) = f(x - 1)", "text:2:8: f is read before it is defined; define it first, and let an update over an RDom read itself" },
         { "mlc 1\nt(x) = {1, 2}; f(x) = t(x) + 1", "text:2:23: t is a tuple; take one of its elements: [0] in text, mlc_elem in C" },
         { "mlc 1\nt(x) = {1, 2}; f(x) = t(x)[2]", "text:2:23: t has 2 elements and no element 2; count from 0" },
         { "mlc 1\nf(x) 3", "text:2:6: expected '=', '+=', '-=', '*=', 'min=' or 'max=', found '3'; see docs/language.md" },
@@ -276,6 +276,9 @@ START_TEST(errors) {
     ck_assert(!mlc_let_text(ctx, "f(x) = (x", (mlc_loc){ "/a/b.c", 7 }));
     ck_assert_str_eq(mlc_error(ctx), "b.c:7:10: expected ')', found the end of the text; see docs/language.md\n"
                                      "    f(x) = (x\n             ^");
+    mlc_error_clear(ctx);
+    ck_assert(!mlc_let(ctx, f(x, y) = i32(x) * zzzz));
+    ck_assert_ptr_nonnull(strstr(mlc_error(ctx), "there is no 'zzzz' here; define it before its use, or hand a value of C over with mlc_val\n"));
     mlc_ctx_free(ctx);
 }
 END_TEST

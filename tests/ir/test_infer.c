@@ -185,7 +185,7 @@ static const struct {
     { OP_ADD, 2, { MLC_U32, MLC_I32 }, MLC_VOID, "+ of u32 and i32: they have no common type; cast one side, as in i64(..)" },
     { OP_MIN, 2, { MLC_BOOL, MLC_U8 }, MLC_VOID, "min of bool and u8: they have no common type; cast one side, as in u8(..)" },
     { OP_ADD, 2, { MLC_VOID, MLC_U8 }, MLC_VOID,
-      "an expression, Var or param without a value is used; make it with mlc_var_new, mlc_param_new or an operator" },
+      "an expression, Var or param without a value is used; make it with mlc_var_new, mlc_param_new or an operator; of an RDom, name a dimension that it has" },
 };
 
 START_TEST(typed_operators) {

@@ -241,6 +241,27 @@ static void expect(mlc_module *m, int n, mlc_buffer *const *b, int np, const mlc
     ck_assert_str_ne(mlc_error_name(e.code), "UNKNOWN");
 }
 
+/* Until it is cleared, a wrong definition stops all of its context; after that, what reads it. */
+START_TEST(a_wrong_definition_stops_its_context) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    MLC_VARS(ctx, x, y);
+    mlc_func bad = mlc_func_new(ctx, "bad"), good = mlc_func_new(ctx, "good"), reader = mlc_func_new(ctx, "reader");
+    int32_t out[3];
+    mlc_def(mlc_at(good, x), x);
+    mlc_def(mlc_at(bad, x), y);
+    ck_assert(!mlc_realize(good, mlc_wrap(out, 3), NULL));
+    ck_assert_ptr_nonnull(strstr(mlc_error(ctx), ": define bad: the Var y is not on the left side; add it there or use an RDom"));
+    mlc_error_clear(ctx);
+    ck_assert_msg(mlc_realize(good, mlc_wrap(out, 3), NULL), "%s", mlc_error(ctx));
+    ck_assert_int_eq(out[2], 2);
+    mlc_def(mlc_at(reader, x), mlc_at(bad, x));
+    mlc_error_clear(ctx);
+    ck_assert(!mlc_realize(reader, mlc_wrap(out, 3), NULL));
+    ck_assert_ptr_nonnull(strstr(mlc_error(ctx), ": define bad: the Var y is not on the left side; add it there or use an RDom"));
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 START_TEST(wrong_buffers_are_refused) {
     Program p = make();
     for (size_t t = 0; t < sizeof targets / sizeof *targets; t += 3) {
@@ -258,6 +279,11 @@ START_TEST(wrong_buffers_are_refused) {
         odd = in, odd.rank = 3;
         expect(m, 2, (mlc_buffer *[]){ &odd, &out }, 2, v,
                "buffer in has 3 dimensions, and the program has 2; give one of that rank");
+        odd = *mlc_wrap((int32_t *)in.data, 4, -1);
+        expect(m, 2, (mlc_buffer *[]){ &odd, &out }, 2, v, "buffer in has in dimension 1 the extent -1; give 0 or more");
+        odd = *mlc_wrap((int32_t *)in.data, INT64_MAX, 3);
+        expect(m, 2, (mlc_buffer *[]){ &odd, &out }, 2, v,
+               "buffer in has in dimension 1 a size that no address space holds; give its real shape");
         odd = in, odd.dim[1].extent = -1;
         expect(m, 2, (mlc_buffer *[]){ &odd, &out }, 2, v, "buffer in has in dimension 1 the extent -1; give 0 or more");
         odd = in, odd.dim[1].stride = INT64_MAX / 2;
@@ -547,6 +573,7 @@ Suite *module_suite(void) {
     tcase_add_test(t, realize_uses_what_is_bound_and_set);
     tcase_add_test(t, threads_compile_one_context);
     tcase_add_test(t, outputs_are_allocated);
+    tcase_add_test(t, a_wrong_definition_stops_its_context);
     tcase_add_test(t, wrong_buffers_are_refused);
     tcase_add_test(t, elements_of_a_tuple_share_a_shape);
     tcase_add_test(t, wrong_params_are_refused);

@@ -294,7 +294,7 @@ static const struct {
     { define_data, "define f: argument 0 of f is made of points or data; give a Func, or an expression of params, sizes and constants" },
     { define_scalar, "define f: plain is no C function of extern stages; declare it with mlc_extern_stage_new" },
     { define_null, "extern: 'none' has no address; give that of a C function" },
-    { define_itself, "define f: f is read before it is defined; define it first" },
+    { define_itself, "define f: f is read before it is defined; define it first, and let an update over an RDom read itself" },
     { define_twice, "define f: f is defined already; define another Func" },
     { define_input, "define in: in is defined already; define another Func" },
     { define_many, "define f: f has 9 arguments; give up to 8" },
