@@ -23,7 +23,7 @@ SAY = @echo "  $(1)"
 SRC := $(sort $(wildcard src/*/*.c))
 HDR := $(wildcard include/mlc.h include/mlc/*.h include/mlc/*.def)
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
-CLI_SRC := $(sort $(addprefix tools/,mlc.c job.c commands.c array.c npy.c png.c))
+CLI_SRC := $(sort $(addprefix tools/,mlc.c job.c slots.c commands.c array.c npy.c png.c))
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TEST_SRC := $(sort $(wildcard tests/*/test_*.c))
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/main.o

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void *file_bytes(const char *path, size_t *n, char why[WHY]) {
     FILE *f = fopen(path, "rb");
@@ -69,12 +70,29 @@ mlc_buffer *array_read(const char *path, char why[WHY]) {
     return b;
 }
 
+static bool ends_in(const char *path, const char *end) {
+    size_t n = strlen(path), k = strlen(end);
+    return n > k && !strcmp(path + n - k, end);
+}
+
+bool array_writable(const char *path, const mlc_buffer *b, char why[WHY]) {
+    bool png = ends_in(path, ".png");
+    if (!png && !ends_in(path, ".npy")) {
+        snprintf(why, WHY, "the name ends in neither .png nor .npy");
+        return false;
+    }
+    const char *slash = strrchr(path, '/');
+    char folder[4096] = ".";
+    if (slash) snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+    if (access(folder, W_OK)) {
+        snprintf(why, WHY, "%s", strerror(errno));
+        return false;
+    }
+    return !png || png_holds(b, why);
+}
+
 bool array_write(const char *path, const mlc_buffer *b, char why[WHY]) {
-    size_t n = strlen(path);
-    if (n > 4 && !strcmp(path + n - 4, ".png")) return file_replace(path, png_encode, b, why);
-    if (n > 4 && !strcmp(path + n - 4, ".npy")) return file_replace(path, npy_encode, b, why);
-    snprintf(why, WHY, "the name ends in neither .png nor .npy");
-    return false;
+    return array_writable(path, b, why) && file_replace(path, ends_in(path, ".png") ? png_encode : npy_encode, b, why);
 }
 
 /* ---- elements as numbers ---- */
@@ -168,7 +186,7 @@ mlc_buffer *array_fit(mlc_buffer *b, mlc_type type, int rank, char why[WHY]) {
     }
     if (b->rank == 3 && rank == 2 && b->dim[2].extent == 1) b->rank = 2;
     if (b->rank != rank) {
-        snprintf(why, WHY, "it has %d dimensions, and the program wants %d", b->rank, rank);
+        snprintf(why, WHY, "it has %d dimension%s, and the program wants %d", b->rank, b->rank == 1 ? "" : "s", rank);
         mlc_buffer_free(b);
         return NULL;
     }

@@ -4,12 +4,11 @@
 
 #include "file.h"
 
-enum { EXIT_GOOD = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, MOST = 32 };
+enum { EXIT_GOOD = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, MOST = 32, MOST_OWN = 8, MEANT = 96 };
 
 /* NAME=TEXT of the command line. */
 typedef struct {
     const char *name, *text;
-    bool used;
 } Pair;
 
 /* A command line, taken apart. */
@@ -39,6 +38,8 @@ typedef struct {
 typedef struct {
     const char *name, *usage, *help;
     int (*run)(Args *a);
+    int own[MOST_OWN]; /* options that not every command takes */
+    bool pairs, plans; /* takes NAME=VALUE, several --schedule */
 } Command;
 
 int cmd_run(Args *a);
@@ -48,6 +49,8 @@ int cmd_emit(Args *a);
 int cmd_bench(Args *a);
 int cmd_info(Args *a);
 
+/* " (did you mean 'N'?)", "" where no name is near. */
+const char *meant(const char *word, const char *const *names, int n, char space[MEANT]);
 /* Prints `mlc: ...` and returns EXIT_FAIL. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -57,17 +60,22 @@ void job_close(Job *j);
 /* The plan that --schedule's text means: "none", a plan's name in the program, a file, or plan text; NULL text:
  * the program's plan `default`, else its first, else none.  NULL after an error. */
 mlc_plan *job_plan(Job *j, const char *text);
-bool job_params(Job *j, Args *a); /* sets NAME=VALUE of every param */
+bool job_params(Job *j, const Args *a); /* sets NAME=VALUE of every param */
+
+/* ---- slots.c ---- */
+/* Is every NAME of the command line one of the program, and does it mean something there?  `random`: inputs without
+ * a file get random data of --size, and nothing is written. */
+bool names_known(const Job *j, const Args *a, const mlc_module *m, bool random);
 
 /* The buffers of a module's slots: files, --size, random data. */
 typedef struct {
     mlc_buffer *at[MOST];
     int n;
 } Slots;
-/* `random`: inputs without a file get random data of --size. */
-bool slots_open(Slots *s, Job *j, Args *a, mlc_module *m, bool random);
-bool slots_write(const Slots *s, const Args *a, mlc_module *m);
+bool inputs_open(Slots *s, Job *j, const Args *a, const mlc_module *m, bool random);
+bool outputs_open(Slots *s, Job *j, const Args *a, const mlc_module *m); /* behind inputs_open */
+bool slots_write(const Slots *s, const Args *a, const mlc_module *m);
 void slots_close(Slots *s);
-bool pairs_all_used(const Args *a);
+void complain_of_run(const Slots *s, const mlc_module *m, const char *who, const mlc_error_info *e);
 
 #endif

@@ -52,47 +52,57 @@ static bool report(const Args *a, const mlc_module *m) {
 }
 
 /* A Func of the program by itself: its values are the same under every plan, so it runs under none. */
-static bool dump_func(const Job *j, const Args *a, const Pair *dump) {
+typedef struct {
+    Args args;
+    mlc_module *m;
+    Slots s;
+} Dump;
+
+static bool dump_open(Dump *d, const Job *j, const Args *a, const Pair *dump) {
     Job own = *j;
-    Args args = *a;
-    Slots s = { .n = 0 };
-    mlc_error_info e;
     own.output[0] = mlc_find_func(j->ctx, dump->name);
     own.n_outputs = 1;
-    args.options.profile = args.options.trace = false;
-    mlc_module *m = own.output[0].f ? compile(&own, &args, mlc_plan_new(j->ctx)) : NULL;
-    if (!own.output[0].f) complain("--dump %s: the program has no Func of that name", dump->name);
-    args.n_pairs = 0;
+    d->args = *a;
+    d->args.options.profile = d->args.options.trace = false;
+    d->args.n_pairs = 0;
     for (int i = 0; i < a->n_pairs; i++)
-        if (strcmp(a->pair[i].name, dump->name)) args.pair[args.n_pairs++] = a->pair[i];
-    if (args.n_pairs < MOST) args.pair[args.n_pairs++] = *dump;
-    for (int i = 0; i < args.n_pairs; i++) args.pair[i].used = true; /* the run itself looks for what nobody takes */
-    for (int i = 0; i < args.n_sizes; i++) args.size[i].used = true;
-    bool good = m && slots_open(&s, &own, &args, m, false);
-    if (good && mlc_run(m, s.n, s.at, 0, NULL, &e)) good = complain("--dump %s: %s", dump->name, e.message) != EXIT_FAIL;
-    good = good && slots_write(&s, &args, m);
-    slots_close(&s);
-    mlc_module_free(m);
+        if (strcmp(a->pair[i].name, dump->name)) d->args.pair[d->args.n_pairs++] = a->pair[i];
+    if (d->args.n_pairs == MOST) return complain("--dump %s: the line names too many files", dump->name) == EXIT_GOOD;
+    d->args.pair[d->args.n_pairs++] = *dump;
+    if (!own.output[0].f) return complain("--dump %s: the program has no Func of that name", dump->name) == EXIT_GOOD;
+    d->m = compile(&own, &d->args, mlc_plan_new(j->ctx));
+    return d->m && inputs_open(&d->s, &own, &d->args, d->m, false) && outputs_open(&d->s, &own, &d->args, d->m);
+}
+
+static bool dump_write(Dump *d, const char *name) {
+    char who[160];
+    mlc_error_info e;
+    snprintf(who, sizeof who, "--dump %s: ", name);
+    if (!mlc_run(d->m, d->s.n, d->s.at, 0, NULL, &e)) return slots_write(&d->s, &d->args, d->m);
+    complain_of_run(&d->s, d->m, who, &e);
+    return false;
+}
+
+/* Everything is opened before anything is computed. */
+static bool run_open(Job *j, const Args *a, const mlc_module *m, Slots *s, Dump *dump) {
+    if (!names_known(j, a, m, false) || !params_set(m) || !inputs_open(s, j, a, m, false)) return false;
+    bool good = outputs_open(s, j, a, m);
+    for (int i = 0; i < a->n_dumps; i++) good = dump_open(&dump[i], j, a, &a->dump[i]) && good;
     return good;
 }
 
-static bool dump_funcs(const Job *j, Args *a) {
-    for (int i = 0; i < a->n_dumps; i++) {
-        if (!dump_func(j, a, &a->dump[i])) return false;
-        for (int k = 0; k < a->n_sizes; k++) a->size[k].used |= !strcmp(a->size[k].name, a->dump[i].name);
-    }
-    return true;
-}
-
-static int run_module(Job *j, Args *a, mlc_module *m) {
+static int run_module(Job *j, const Args *a, mlc_module *m) {
     Slots s = { .n = 0 };
     mlc_error_info e;
     int r = EXIT_FAIL;
-    if (params_set(m) && dump_funcs(j, a) && slots_open(&s, j, a, m, false)) {
+    Dump *dump = calloc((size_t)a->n_dumps + 1, sizeof *dump);
+    bool good = dump ? run_open(j, a, m, &s, dump) : complain("out of memory") == EXIT_GOOD;
+    for (int i = 0; i < a->n_dumps; i++) good = good && dump_write(&dump[i], a->dump[i].name);
+    if (good) {
         double t = now_us();
-        bool good = mlc_run(m, s.n, s.at, 0, NULL, &e) == 0;
+        good = mlc_run(m, s.n, s.at, 0, NULL, &e) == 0;
         t = now_us() - t;
-        if (!good) complain("%s", e.message);
+        if (!good) complain_of_run(&s, m, "", &e);
         else if (slots_write(&s, a, m) && report(a, m)) r = EXIT_GOOD;
         mlc_times p = mlc_module_times(m);
         if (a->time)
@@ -100,6 +110,11 @@ static int run_module(Job *j, Args *a, mlc_module *m) {
                    "compile_ms\t%.3f\ncached\t%d\nrun_ms\t%.3f\n",
                    p.key, p.lower, p.codegen, p.build, p.load, p.total, p.cached, t / 1e3);
     }
+    for (int i = 0; dump && i < a->n_dumps; i++) {
+        slots_close(&dump[i].s);
+        mlc_module_free(dump[i].m);
+    }
+    free(dump);
     slots_close(&s);
     return r;
 }
@@ -140,16 +155,22 @@ static bool lowers(const Job *j, const Args *a, mlc_plan *plan, const char *name
 int cmd_check(Args *a) {
     Job j;
     if (!job_open(&j, a)) return EXIT_FAIL;
+    int n = mlc_program_n_plans(j.program);
     bool good = lowers(&j, a, mlc_plan_new(j.ctx), "none");
-    for (int i = 0; i < mlc_program_n_plans(j.program); i++) {
+    for (int i = 0; i < n; i++) {
         mlc_plan *p = mlc_program_plan(j.program, i);
-        good = lowers(&j, a, p, mlc_plan_name(p) ? mlc_plan_name(p) : "?") && good;
+        good = lowers(&j, a, p, mlc_plan_name(p)) && good;
     }
     for (int i = 0; i < a->n_schedules; i++) {
         mlc_plan *p = job_plan(&j, a->schedule[i]);
         good = p && lowers(&j, a, p, a->schedule[i]) && good;
     }
-    if (good) printf("%s: %d outputs, %d plans: good\n", a->file, j.n_outputs, mlc_program_n_plans(j.program));
+    if (good) {
+        printf("%s: %d output%s: good under none", a->file, j.n_outputs, j.n_outputs == 1 ? "" : "s");
+        for (int i = 0; i < n; i++) printf(", %s", mlc_plan_name(mlc_program_plan(j.program, i)));
+        for (int i = 0; i < a->n_schedules; i++) printf(", --schedule '%s'", a->schedule[i]);
+        putchar('\n');
+    }
     job_close(&j);
     return good ? EXIT_GOOD : EXIT_FAIL;
 }
@@ -205,7 +226,9 @@ static bool time_trials(Trial *t, int n, Slots *s, int rounds) {
             if (!t[i].m || t[i].failed) continue;
             double start = now_us();
             if (mlc_run(t[i].m, s->n, s->at, 0, NULL, &e)) {
-                complain("plan %s: %s", t[i].name, e.message);
+                char who[160];
+                snprintf(who, sizeof who, "plan %s: ", t[i].name);
+                complain_of_run(s, t[i].m, who, &e);
                 t[i].failed = true;
                 good = false;
             }
@@ -270,7 +293,8 @@ int cmd_bench(Args *a) {
         Slots s = { .n = 0 };
         int first = 0;
         while (!t[first].m) first++;
-        if (params_set(t[first].m) && slots_open(&s, &j, a, t[first].m, true)) {
+        if (names_known(&j, a, t[first].m, true) && params_set(t[first].m) && inputs_open(&s, &j, a, t[first].m, true) &&
+            outputs_open(&s, &j, a, t[first].m)) {
             bool good = time_trials(t, n, &s, a->rounds);
             print_trials(a, t, n);
             for (int i = 0; i < n; i++) good = good && t[i].m;

@@ -7,8 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Up to OPT_NO_CACHE, and 's': what every command on a program takes. */
+enum { OPT_TARGET = 256, OPT_CC, OPT_OPT, OPT_THREADS, OPT_CHECK, OPT_NO_CACHE, OPT_LEVEL, OPT_SIZE, OPT_TIME, OPT_NAME,
+       OPT_OBJECT, OPT_OPENMP, OPT_ROUNDS, OPT_PROFILE, OPT_TRACE, OPT_SPANS, OPT_DUMP };
+static const struct option options[] = {
+    { "schedule", required_argument, NULL, 's' },     { "level", required_argument, NULL, OPT_LEVEL },
+    { "target", required_argument, NULL, OPT_TARGET }, { "cc", required_argument, NULL, OPT_CC },
+    { "opt", required_argument, NULL, OPT_OPT },       { "threads", required_argument, NULL, OPT_THREADS },
+    { "check", no_argument, NULL, OPT_CHECK },         { "no-cache", no_argument, NULL, OPT_NO_CACHE },
+    { "size", required_argument, NULL, OPT_SIZE },     { "time", no_argument, NULL, OPT_TIME },
+    { "name", required_argument, NULL, OPT_NAME },     { "object", no_argument, NULL, OPT_OBJECT },
+    { "openmp", no_argument, NULL, OPT_OPENMP },       { "rounds", required_argument, NULL, OPT_ROUNDS },
+    { "output", required_argument, NULL, 'o' },        { "help", no_argument, NULL, 'h' },
+    { "profile", optional_argument, NULL, OPT_PROFILE }, { "trace-chrome", required_argument, NULL, OPT_TRACE },
+    { "most-spans", required_argument, NULL, OPT_SPANS },   { "dump", required_argument, NULL, OPT_DUMP },
+    { NULL, 0, NULL, 0 },
+};
+
 static const char common[] =
-    "  --schedule S      a plan: its name in the program, a file, plan text, or none\n"
+    "  --schedule S      a plan: its name in the program, a file, plan text (it holds a colon), or none;\n"
+    "                    without it the program's plan default, else its first, else none\n"
     "  --target T        host, avx512, avx2, sse4, plain or interpret\n"
     "  --cc CC --opt N   the C compiler and its -O level (1 to 3)\n"
     "  --threads N       at most N threads\n"
@@ -25,17 +43,21 @@ static const Command commands[] = {
       "  --profile[=tsv]   print what each stage cost: time, threads, evaluations, memory; advice\n"
       "  --trace-chrome F  write when each stage was computed, as JSON for chrome://tracing or Perfetto\n"
       "  --most-spans N    that the trace keeps (262144)\n"
-      "  --dump NAME=FILE  also computes the Func NAME, over the most that its inputs allow or --size, and writes it\n", cmd_run },
-    { "check", "check P.mlc [options]", "Reads a program and lowers it under each of its plans.\n", cmd_check },
+      "  --dump NAME=FILE  also computes the Func NAME, over the most that its inputs allow or --size, and writes it\n", cmd_run,
+      .own = { OPT_SIZE, OPT_TIME, OPT_PROFILE, OPT_TRACE, OPT_SPANS, OPT_DUMP }, .pairs = true },
+    { "check", "check P.mlc [options]", "Reads a program and lowers it under none, each of its plans and each --schedule.\n", cmd_check,
+      .plans = true },
     { "explain", "explain P.mlc [--level algorithm|schedule|nest|loops|c] [options]",
-      "Prints a program at a level; loops where none is given.\n", cmd_explain },
+      "Prints a program at a level; loops where none is given.\n", cmd_explain, .own = { OPT_LEVEL } },
     { "emit", "emit P.mlc -o PREFIX [--name F] [--object] [--openmp] [options]",
-      "Writes PREFIX.c and PREFIX.h (and PREFIX.o) that need nothing of mlc; files that mlc did not write stay.\n", cmd_emit },
+      "Writes PREFIX.c and PREFIX.h (and PREFIX.o) that need nothing of mlc; files that mlc did not write stay.\n", cmd_emit,
+      .own = { 'o', OPT_NAME, OPT_OBJECT, OPT_OPENMP } },
     { "bench", "bench P.mlc [options] [--schedule S ...] [--rounds N] [--size NAME=W,H ...] NAME=FILE|VALUE ...",
       "Times a program under each plan given, interleaved, and prints a line of tab-separated values each.\n"
       "Inputs without a file hold random data of the extents that --size gives.\n"
-      "  --profile         run each plan once more, profiled, and print what each stage cost\n", cmd_bench },
-    { "info", "info", "Prints the version, the targets of this machine and the environment that mlc reads.\n", cmd_info },
+      "  --profile         run each plan once more, profiled, and print what each stage cost\n", cmd_bench,
+      .own = { OPT_ROUNDS, OPT_SIZE, OPT_PROFILE }, .pairs = true, .plans = true },
+    { "info", "info", "Prints the version, the targets of this machine and the environment that mlc reads.\n", cmd_info, .own = { 0 } },
 };
 enum { COMMANDS = (int)(sizeof commands / sizeof *commands) };
 
@@ -49,20 +71,33 @@ int complain(const char *format, ...) {
     return EXIT_FAIL;
 }
 
+const char *meant(const char *word, const char *const *names, int n, char space[MEANT]) {
+    const char *near = mlc_nearest_name(word, names, n);
+    *space = 0;
+    if (near) snprintf(space, MEANT, " (did you mean '%s'?)", near);
+    return space;
+}
+
 static int usage(FILE *to, const Command *c) {
     if (c) {
         fprintf(to, "usage: mlc %s\n\n%s%s", c->usage, c->help, c->run == cmd_info ? "" : common);
     } else {
         fprintf(to, "usage: mlc COMMAND ...\n\n");
         for (int i = 0; i < COMMANDS; i++) fprintf(to, "  mlc %s\n", commands[i].usage);
-        fprintf(to, "\n`mlc help COMMAND` says more.\n");
+        fprintf(to, "\nWithout --schedule a program runs under its plan default, else its first, else none.\n`mlc help COMMAND` says more.\n");
     }
     return to == stderr ? EXIT_USAGE : EXIT_GOOD;
 }
 
+/* The command of that name; says so where there is none. */
 static const Command *find(const char *name) {
-    for (int i = 0; i < COMMANDS; i++)
-        if (name && !strcmp(commands[i].name, name)) return &commands[i];
+    const char *names[COMMANDS];
+    char near[MEANT];
+    for (int i = 0; i < COMMANDS; i++) {
+        if (!strcmp(commands[i].name, name)) return &commands[i];
+        names[i] = commands[i].name;
+    }
+    complain("there is no command '%s'%s; `mlc help` lists them", name, meant(name, names, COMMANDS, near));
     return NULL;
 }
 
@@ -73,22 +108,6 @@ static bool add_pair(Pair *list, int *n, char *text) {
     list[(*n)++] = (Pair){ .name = text, .text = equal + 1 };
     return true;
 }
-
-enum { OPT_LEVEL = 256, OPT_TARGET, OPT_CC, OPT_OPT, OPT_THREADS, OPT_CHECK, OPT_NO_CACHE, OPT_SIZE, OPT_TIME, OPT_NAME,
-       OPT_OBJECT, OPT_OPENMP, OPT_ROUNDS, OPT_PROFILE, OPT_TRACE, OPT_SPANS, OPT_DUMP };
-static const struct option options[] = {
-    { "schedule", required_argument, NULL, 's' },     { "level", required_argument, NULL, OPT_LEVEL },
-    { "target", required_argument, NULL, OPT_TARGET }, { "cc", required_argument, NULL, OPT_CC },
-    { "opt", required_argument, NULL, OPT_OPT },       { "threads", required_argument, NULL, OPT_THREADS },
-    { "check", no_argument, NULL, OPT_CHECK },         { "no-cache", no_argument, NULL, OPT_NO_CACHE },
-    { "size", required_argument, NULL, OPT_SIZE },     { "time", no_argument, NULL, OPT_TIME },
-    { "name", required_argument, NULL, OPT_NAME },     { "object", no_argument, NULL, OPT_OBJECT },
-    { "openmp", no_argument, NULL, OPT_OPENMP },       { "rounds", required_argument, NULL, OPT_ROUNDS },
-    { "output", required_argument, NULL, 'o' },        { "help", no_argument, NULL, 'h' },
-    { "profile", optional_argument, NULL, OPT_PROFILE }, { "trace-chrome", required_argument, NULL, OPT_TRACE },
-    { "most-spans", required_argument, NULL, OPT_SPANS },   { "dump", required_argument, NULL, OPT_DUMP },
-    { NULL, 0, NULL, 0 },
-};
 
 /* A number from 1 to `most`, 0 where the text is none. */
 static int number(const char *s, int most) {
@@ -123,14 +142,6 @@ static bool take(Args *a, int c) {
     }
 }
 
-/* Was the last NAME=VALUE there before? */
-static bool is_again(const Args *a) {
-    const char *name = a->pair[a->n_pairs - 1].name;
-    for (int i = 0; i < a->n_pairs - 1; i++)
-        if (!strcmp(a->pair[i].name, name)) return complain("%s= is given twice; give it once", name);
-    return false;
-}
-
 static const char *name_of(int o) {
     const struct option *at = options;
     while (at->name && at->val != o) at++;
@@ -152,30 +163,66 @@ static const char *wanted(int o) {
     }
 }
 
+static bool takes(const Command *c, int o) {
+    if (o == 'h') return true;
+    if (o == 's' || (o >= OPT_TARGET && o <= OPT_NO_CACHE)) return c->run != cmd_info;
+    for (int i = 0; i < MOST_OWN; i++)
+        if (c->own[i] == o) return true;
+    return false;
+}
+
+/* An option of other commands: which? */
+static void complain_of_other(const Command *c, int o) {
+    char of[80] = "";
+    for (int i = 0; i < COMMANDS; i++)
+        if (takes(&commands[i], o)) snprintf(of + strlen(of), sizeof of - strlen(of), "%s%s", *of ? ", " : "", commands[i].name);
+    complain("%s takes no --%s, an option of %s", c->name, name_of(o), of);
+}
+
+/* What getopt does not know ('?') or finds without its value (':'). */
+static void complain_of_word(const Command *c, int why, char **argv) {
+    enum { OPTIONS = sizeof options / sizeof *options - 1 };
+    const char *names[OPTIONS], *word = argv[optind - 1];
+    char near[MEANT];
+    int n = 0;
+    for (int i = 0; i < OPTIONS; i++)
+        if (takes(c, options[i].val)) names[n++] = options[i].name;
+    if (why == ':') complain("%s takes a value; write one behind it", word);
+    else if (optopt > 255) complain("--%s takes no value", name_of(optopt));
+    else if (optopt) complain("there is no option -%c; `mlc help %s` lists them", optopt, c->name);
+    else complain("there is no option %s%s; `mlc help %s` lists them", word, meant(word + 2, names, n, near), c->name);
+}
+
+/* NAME=VALUE or the program. */
+static bool take_word(Args *a, const Command *c, char *word) {
+    if (c->run == cmd_info) return complain("info takes no program") == EXIT_GOOD;
+    if (!strchr(word, '=') && !a->file) return (a->file = word) != NULL;
+    if (strchr(word, '=') && !c->pairs) return complain("%s takes no NAME=VALUE such as %s; run and bench do", c->name, word) == EXIT_GOOD;
+    if (!add_pair(a->pair, &a->n_pairs, word)) return complain("'%s' is no NAME=VALUE", word) == EXIT_GOOD;
+    const char *name = a->pair[a->n_pairs - 1].name;
+    for (int i = 0; i < a->n_pairs - 1; i++)
+        if (!strcmp(a->pair[i].name, name)) return complain("%s= is given twice; give it once", name) == EXIT_GOOD;
+    return true;
+}
+
+/* A wrong line is answered by what is wrong with it: the usage would bury that. */
 static int parse(Args *a, const Command *c, int argc, char **argv) {
     int o;
-    while ((o = getopt_long(argc, argv, "s:o:h", options, NULL)) != -1) {
+    opterr = 0;
+    while ((o = getopt_long(argc, argv, ":s:o:h", options, NULL)) != -1) {
         if (o == 'h') return usage(stdout, c);
-        if (take(a, o)) continue;
-        if (o == '?') return usage(stderr, c);
-        complain("--%s %s: %s", name_of(o), optarg ? optarg : "", wanted(o));
-        return EXIT_USAGE; /* what is wrong is said: the usage would bury it */
+        if (o == '?' || o == ':') complain_of_word(c, o, argv);
+        else if (!takes(c, o)) complain_of_other(c, o);
+        else if (o == 's' && a->n_schedules && !c->plans) complain("%s takes one --schedule; check and bench take several", c->name);
+        else if (take(a, o)) continue;
+        else complain("--%s %s: %s", name_of(o), optarg ? optarg : "", wanted(o));
+        return EXIT_USAGE;
     }
-    for (; optind < argc; optind++) {
-        bool pair = strchr(argv[optind], '=') != NULL;
-        if (pair && add_pair(a->pair, &a->n_pairs, argv[optind])) {
-            if (!is_again(a)) continue;
-            return usage(stderr, c);
-        }
-        if (pair || a->file) {
-            complain("'%s' is no NAME=VALUE", argv[optind]);
-            return usage(stderr, c);
-        }
-        a->file = argv[optind];
-    }
-    if ((c->run == cmd_info) != !a->file) {
-        complain(a->file ? "info takes no program" : "a program is wanted");
-        return usage(stderr, c);
+    for (; optind < argc; optind++)
+        if (!take_word(a, c, argv[optind])) return EXIT_USAGE;
+    if (c->run != cmd_info && !a->file) {
+        complain("a program is wanted: mlc %s", c->usage);
+        return EXIT_USAGE;
     }
     return c->run(a);
 }
@@ -185,17 +232,9 @@ int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name) return usage(stderr, NULL);
     if (!strcmp(name, "--version")) return printf("mlc %s\n", mlc_version()) < 0;
-    if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h")) {
-        if (argc > 2 && !find(argv[2])) {
-            complain("there is no command '%s'", argv[2]);
-            return usage(stderr, NULL);
-        }
-        return usage(stdout, argc > 2 ? find(argv[2]) : NULL);
-    }
-    const Command *c = find(name);
-    if (!c) {
-        complain("there is no command '%s'", name);
-        return usage(stderr, NULL);
-    }
-    return parse(&a, c, argc - 1, argv + 1);
+    bool help = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
+    if (help && argc < 3) return usage(stdout, NULL);
+    const Command *c = find(help ? argv[2] : name);
+    if (!c) return EXIT_USAGE;
+    return help ? usage(stdout, c) : parse(&a, c, argc - 1, argv + 1);
 }

@@ -127,7 +127,7 @@ static void encode(png_structp png, png_infop info, FILE *f, const mlc_buffer *b
     png_write_end(png, info);
 }
 
-bool png_encode(FILE *f, const mlc_buffer *b, char why[WHY]) {
+bool png_holds(const mlc_buffer *b, char why[WHY]) {
     bool picture = (b->rank == 2 || (b->rank == 3 && b->dim[2].extent >= 1 && b->dim[2].extent <= 4)) &&
                    b->dim[0].extent > 0 && b->dim[1].extent > 0 && b->dim[0].extent < 1 << 20 && b->dim[1].extent < 1 << 20;
     bool type = b->type == MLC_U8 || b->type == MLC_U16 || b->type == MLC_BOOL || (b->type >= MLC_F16 && b->type <= MLC_F64);
@@ -137,9 +137,14 @@ bool png_encode(FILE *f, const mlc_buffer *b, char why[WHY]) {
         return false;
     }
     if (!picture || !type) {
-        snprintf(why, WHY, "an array of %s with %d dimensions is no picture; write .npy", mlc_type_name(b->type), b->rank);
+        snprintf(why, WHY, "an array of %s with %d dimension%s is no picture; write .npy", mlc_type_name(b->type), b->rank, b->rank == 1 ? "" : "s");
         return false;
     }
+    return true;
+}
+
+bool png_encode(FILE *f, const mlc_buffer *b, char why[WHY]) {
+    if (!png_holds(b, why)) return false;
     Png p = { .why = why };
     png_infop info = NULL;
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &p, on_error, on_warning);

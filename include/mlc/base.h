@@ -83,6 +83,9 @@ MLC_API int mlc_error_code(const mlc_ctx *ctx);
 MLC_API const char *mlc_error_name(int code);
 MLC_API void mlc_error_clear(mlc_ctx *ctx);
 
+/* The one of n names that `word` may have been meant to be, by edit distance; NULL where none is near. */
+MLC_API const char *mlc_nearest_name(const char *word, const char *const *names, int n);
+
 #ifdef __cplusplus
 }
 #endif

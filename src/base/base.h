@@ -136,8 +136,6 @@ void sm_put(StrMap *m, const char *key, void *val); /* key is copied */
 
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed);
 
-/* The row name nearest to `word` by edit distance among n names, NULL if none is near. */
-const char *nearest_name(const char *word, const char *const *names, int n);
 /* ` (did you mean 'blur'?)`, or nothing. */
 const char *did_you_mean(Arena *a, const char *word, const char *const *names, int n);
 

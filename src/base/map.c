@@ -93,25 +93,27 @@ void sm_put(StrMap *m, const char *key, void *val) {
     m->val[s] = val;
 }
 
-/* Levenshtein distance, capped at 63 letters a word. */
+/* How many letters to insert, drop, change or swap with their neighbour; 99 where b has over 63. */
 static int distance(const char *a, const char *b) {
-    int row[64], n = (int)strlen(b);
+    int row[3][64], n = (int)strlen(b); /* of the last three letters of a */
     if (n > 63) return 99;
-    for (int j = 0; j <= n; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
+    for (int j = 0; j <= n; j++) row[0][j] = j;
+    int i = 1;
+    for (; a[i - 1]; i++) {
+        int *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = i;
         for (int j = 1; j <= n; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            int least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = change < least ? change : least;
+            int change = last[j - 1] + (a[i - 1] != b[j - 1]);
+            now[j] = last[j] < now[j - 1] ? last[j] + 1 : now[j - 1] + 1;
+            if (change < now[j]) now[j] = change;
+            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped && before[j - 2] + 1 < now[j]) now[j] = before[j - 2] + 1;
         }
     }
-    return row[n];
+    return row[(i + 2) % 3][n];
 }
 
-const char *nearest_name(const char *word, const char *const *names, int n) {
+const char *mlc_nearest_name(const char *word, const char *const *names, int n) {
     const char *best = NULL;
     int least = (int)strlen(word) / 2 + 1;
     for (int i = 0; i < n; i++) {
@@ -125,6 +127,6 @@ const char *nearest_name(const char *word, const char *const *names, int n) {
 }
 
 const char *did_you_mean(Arena *a, const char *word, const char *const *names, int n) {
-    const char *near = nearest_name(word, names, n);
+    const char *near = mlc_nearest_name(word, names, n);
     return near ? arena_printf(a, " (did you mean '%s'?)", near) : "";
 }

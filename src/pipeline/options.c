@@ -36,13 +36,21 @@ static const char *choose(const char *given, const char *variable, const char *o
     return e && *e ? e : other;
 }
 
+static int threads(Fault *f, const mlc_options *o) {
+    const char *s = choose(NULL, "MLC_NUM_THREADS", NULL);
+    char *end;
+    if (o->threads > 0) return o->threads;
+    if (s && (strtol(s, &end, 10) < 1 || *end)) fault_raise(f, ERR_THREADS_VARIABLE, NULL, s);
+    return rt_default_threads();
+}
+
 Options pl_options(Fault *f, const mlc_options *o) {
     static const mlc_options none = { 0 };
     if (!o) o = &none;
     const char *target = choose(o->target, "MLC_TARGET", "host");
     Options r = { .check = o->check, .no_cache = o->no_cache, .cc = choose(o->cc, "MLC_CC", NULL),
                   .cflags = choose(o->cflags, "MLC_CFLAGS", ""), .opt = o->opt,
-                  .threads = o->threads > 0 ? o->threads : rt_default_threads() };
+                  .threads = threads(f, o) };
     r.profile = o->profile;
     r.trace = o->trace;
     r.most_spans = o->most_spans ? o->most_spans : SPANS;

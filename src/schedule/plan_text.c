@@ -22,6 +22,7 @@ _Noreturn static void unknown_func(PlanText *t, const Token *at, const char *nam
     VEC(const char *) names = { 0 };
     for (int i = 0; i < t->ctx->funcs.n; i++) VEC_PUSH(t->L->arena, &names, t->ctx->funcs.at[i]->name);
     Place place = lex_place_of(t->L, at);
+    if (!strcmp(name, "plan")) fault_raise(t->L->fault, ERR_PLAN_BRACES, &place);
     fault_raise(t->L->fault, ERR_PLAN_FUNC, &place, name, did_you_mean(t->L->arena, name, names.at, names.n));
 }
 

@@ -16,6 +16,10 @@ static int came_from; /* the folder before, to which teardown returns: without f
 static void setup(void) {
     static const char text[] = "mlc 1\ninput in: u8[2];\ng(x, y) = in(x, y) / 2;\nout(x, y) = g(x, y) + g(x, y + 1);\noutput out;\n"
                                "plan rows { g: compute_at(out, y); }\nplan some { g: compute_at(out, y), trace(); }\n";
+    static const char counts[] = "mlc 1\ninput in: u8[2];\nparam fast: bool = false;\nparam n: i32 = 1;\nparam big: u64 = 1;\n"
+                                 "param gain: f32 = 2;\nrdom r(0, 7; 0, 5);\nhist(x) = u64(0);\n"
+                                 "hist(index(in(r.x, r.y))) += select(fast, u64(n), 1);\nlate(x) = hist(x) + big * u64(gain);\n"
+                                 "output hist;\noutput late;\n";
     char path[128];
     snprintf(folder, sizeof folder, "/tmp/mlc-tool-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -25,6 +29,10 @@ static void setup(void) {
     ck_assert(f && fputs(text, f) >= 0 && fclose(f) == 0);
     snprintf(path, sizeof path, "%s/cache", folder);
     setenv("MLC_CACHE", path, 1);
+    f = fopen("q.mlc", "w");
+    ck_assert(f && fputs(counts, f) >= 0 && fclose(f) == 0);
+    f = fopen("z.plan", "w");
+    ck_assert(f && fputs("plan z { g: compute_root(); }\n", f) >= 0 && fclose(f) == 0);
     f = fopen("in.npy", "w");
     char head[119];
     snprintf(head, sizeof head, "%-117s\n", "{'descr': '|u1', 'fortran_order': False, 'shape': (5, 7), }");
@@ -146,6 +154,75 @@ START_TEST(wrong_options) {
 }
 END_TEST
 
+/* Each program is run as far as the message. */
+START_TEST(wrong_words) {
+    static const char *const rows[][2] = {
+        { "run p.mlc --profiel", "2 mlc: there is no option --profiel (did you mean 'profile'?); `mlc help run` lists them\n" },
+        { "run p.mlc -x", "2 mlc: there is no option -x; `mlc help run` lists them\n" },
+        { "run p.mlc --time=3", "2 mlc: --time takes no value\n" },
+        { "run p.mlc --opt", "2 mlc: --opt takes a value; write one behind it\n" },
+        { "run p.mlc in=in.npy --level c", "2 mlc: run takes no --level, an option of explain\n" },
+        { "run p.mlc in=in.npy -o x", "2 mlc: run takes no --output, an option of emit\n" },
+        { "check p.mlc --size zz=3", "2 mlc: check takes no --size, an option of run, bench\n" },
+        { "check p.mlc foo=1", "2 mlc: check takes no NAME=VALUE such as foo=1; run and bench do\n" },
+        { "explain p.mlc --rounds 3", "2 mlc: explain takes no --rounds, an option of bench\n" },
+        { "emit p.mlc --time", "2 mlc: emit takes no --time, an option of run\n" },
+        { "bench p.mlc --object", "2 mlc: bench takes no --object, an option of emit\n" },
+        { "info --dump g=g.npy", "2 mlc: info takes no --dump, an option of run\n" },
+        { "run p.mlc -s none -s rows", "2 mlc: run takes one --schedule; check and bench take several\n" },
+        { "run p.mlc inn=in.npy out=o.npy", "1 mlc: the program has no input, output or param 'inn' (did you mean 'in'?)\n" },
+        { "run p.mlc oot=o.npy", "1 mlc: the program has no input, output or param 'oot' (did you mean 'out'?)\n" },
+        { "run q.mlc gian=3", "1 mlc: the program has no input, output or param 'gian' (did you mean 'gain'?)\n" },
+        { "run p.mlc --size oot=3,3", "1 mlc: --size oot: the program has no buffer of that name (did you mean 'out'?)\n" },
+        { "run p.mlc --size in=3,3", "1 mlc: --size in: an input is as large as its file; drop the --size\n" },
+        { "run p.mlc in=in.npy --size out=1099511627776,1099511627776",
+          "1 mlc: there is no memory for out, 1099511627776,1099511627776 of u8: 1208925819614629174706176 bytes; give it a smaller --size\n" },
+        { "bench p.mlc --size in=9,9 out=o.npy", "1 mlc: bench writes no output; drop out=\n" },
+        { "run p.mlc -s rwos", "1 mlc: --schedule rwos: the program has no plan of that name (did you mean 'rows'?), and there is no such "
+                               "file; its plans are rows, some; plan text holds a colon, as in 'f: parallel(y)'\n" },
+        { "run q.mlc -s 'g parallel(y)'", "1 mlc: --schedule g parallel(y): the program has no plan of that name, and there is no such "
+                                          "file; plan text holds a colon, as in 'f: parallel(y)'\n" },
+        { "run p.mlc -s z.plan", "1 mlc: z.plan:1:1: one plan is wanted here, its directives alone; drop 'plan', its name and its braces\n" },
+        { "check p.mlc", "0 p.mlc: 1 output: good under none, rows, some\n" },
+        { "check q.mlc -s 'hist: compute_root()'", "0 q.mlc: 2 outputs: good under none, --schedule 'hist: compute_root()'\n" },
+    };
+    for (size_t i = 0; *tool_path() && i < sizeof rows / sizeof *rows; i++) begins(rows[i][0], rows[i][1]);
+    setenv("MLC_NUM_THREADS", "2x", 1);
+    if (*tool_path())
+        begins("run p.mlc in=in.npy", "1 mlc: MLC_NUM_THREADS is '2x', which is no number of threads; set it to 1 or more, or unset it\n");
+    unsetenv("MLC_NUM_THREADS");
+}
+END_TEST
+
+START_TEST(wrong_values) {
+    static const char *const rows[][2] = {
+        { "n=2.5", "1 mlc: n=2.5: n is i32; give a whole number that it holds\n" },
+        { "n=99999999999", "1 mlc: n=99999999999: n is i32; give a whole number that it holds\n" },
+        { "fast=maybe", "1 mlc: fast=maybe: fast is bool; give true or false\n" },
+        { "gain=x", "1 mlc: gain=x: it is no number\n" },
+        { "fast=true n=-0x5 big=18446744073709551615 gain=1.5 --size hist=256 --size late=1 hist=h.npy", "0 " },
+        { "", "1 mlc: the inputs do not tell the extents of output hist; give them\nmlc: write --size hist=W\n"
+              "mlc: the inputs do not tell the extents of output late; give them\nmlc: write --size late=W\n" },
+        { "--size late=1 --size hist=100 hist=h.npy",
+          "1 mlc: output hist is written or read in dimension 0 from 0 to 255, but its buffer holds 0 to 99; bind a larger buffer\n"
+          "mlc: write --size hist=256\n" },
+        { "--size late=1 --size hist=5:100 hist=h.npy",
+          "1 mlc: output hist is written or read in dimension 0 from 0 to 255, but its buffer holds 5 to 104; bind a larger buffer\n"
+          "mlc: write --size hist=256\n" },
+        { "--size late=1 --size hist=-3", "1 mlc: --size hist=-3: the extent of dimension 0 is -3; give 0 to 1099511627776\n" },
+        { "--size late=1 --size hist=2,2", "1 mlc: --size hist=2,2: 1 extent is wanted, as in 100\n" },
+        { "--size late=1 --size hist=256 hist=h.jpg", "1 mlc: h.jpg: the name ends in neither .png nor .npy\n" },
+        { "--size late=1 --size hist=256 hist=h.png", "1 mlc: h.png: an array of u64 with 1 dimension is no picture; write .npy\n" },
+        { "--size late=1 --size hist=256 hist=nodir/h.npy", "1 mlc: nodir/h.npy: No such file or directory\n" },
+    };
+    for (size_t i = 0; *tool_path() && i < sizeof rows / sizeof *rows; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "run q.mlc in=in.npy %s", rows[i][0]);
+        begins(arguments, rows[i][1]);
+    }
+}
+END_TEST
+
 Suite *tool_suite(void) {
     Suite *s = suite_create("tool");
     TCase *t = tcase_create("tool");
@@ -157,6 +234,8 @@ Suite *tool_suite(void) {
     tcase_add_test(t, dumps);
     tcase_add_test(t, dumps_levels);
     tcase_add_test(t, wrong_options);
+    tcase_add_test(t, wrong_words);
+    tcase_add_test(t, wrong_values);
     suite_add_tcase(s, t);
     return s;
 }

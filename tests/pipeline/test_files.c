@@ -237,12 +237,13 @@ START_TEST(the_tool_says_what_is_wrong) {
         const char *says;
     } rows[] = {
         { "", 2, "usage: mlc COMMAND" },
-        { "frobnicate", 2, "there is no command 'frobnicate'" },
+        { "rnu", 2, "mlc: there is no command 'rnu' (did you mean 'run'?); `mlc help` lists them\n" },
         { "help run", 0, "usage: mlc run" },
-        { "help frobnicate", 2, "there is no command 'frobnicate'" },
-        { "run", 2, "a program is wanted" },
+        { "help frobnicate", 2, "mlc: there is no command 'frobnicate'; `mlc help` lists them\n" },
+        { "run", 2, "mlc: a program is wanted: mlc run P.mlc [options] NAME=FILE|VALUE ...\n" },
         { "run %s --opt 9", 2, "mlc: --opt 9: a number from 1 to 3 is wanted\n" },
-        { "run %s --bogus", 2, "usage: mlc run" },
+        { "run %s --bogus", 2, "mlc: there is no option --bogus; `mlc help run` lists them\n" },
+        { "help", 0, "Without --schedule a program runs under its plan default, else its first, else none.\n" },
         { "run /nowhere.mlc", 1, "No such file" },
         { "run %s gain=1", 1, "input in has no file; write in=FILE" },
         { "bench %s --size in=9,9", 1, "param gain has no value; write for example gain=1.5" },
@@ -254,7 +255,7 @@ START_TEST(the_tool_says_what_is_wrong) {
         { "info extra", 2, "info takes no program" },
         { "bench %s gain=1", 1, "input in has neither a file nor a --size" },
         { "bench %s gain=1 --size in=3", 1, "--size in=3: 2 extents are wanted" },
-        { "bench %s gain=1 --size in=9,9 --size foo=1", 1, "no buffer of that name" },
+        { "bench %s gain=1 --size in=9,9 --size foo=1", 1, "mlc: --size foo: the program has no buffer of that name\n" },
         { "bench %s gain=5 --size in=9,9 --rounds 1", 1, "param gain is 5, outside its range 0 to 4" },
     };
     put_file("p.mlc", program, sizeof program - 1);
