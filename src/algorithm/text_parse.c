@@ -1,6 +1,7 @@
 /* text_parse.c - the statements of program text, one function each; docs/language.md is their grammar. */
 #include "algorithm/text.h"
 
+#include <math.h>
 #include <string.h>
 
 static Lexer *lexer(TextParser *t) {
@@ -63,6 +64,34 @@ static void input(TextParser *t) {
     need(t, f.f->has_range);
 }
 
+static bool in_range(const Sym *s, Value v) {
+    if (!s->has_range) return true;
+    if (ty_is_float(s->type)) return v.f >= s->lo && v.f <= s->hi && !(s->lo >= 0 && signbit(v.f));
+    if (s->type == MLC_U64) return (uint64_t)v.i >= (uint64_t)s->ilo && (uint64_t)v.i <= (uint64_t)s->ihi;
+    return v.i >= s->ilo && v.i <= s->ihi;
+}
+
+static const char *number_text(TextParser *t, mlc_type type, double f, int64_t i) {
+    StrBuf b;
+    sb_init(&b, &t->ctx->arena);
+    ir_print_number(&b, type, ty_is_float(type) ? (Value){ .f = f } : (Value){ .i = i });
+    return b.at;
+}
+
+/* = 1.5 */
+static void param_value(TextParser *t, mlc_param p) {
+    Lexer *L = lexer(t);
+    const Sym *s = p.sym;
+    Place place = lex_place(L);
+    need(t, mlc_param_set_value(p, number(t)));
+    const Value *v = pm_get(&t->ctx->param_value, s);
+    if (!in_range(s, *v))
+        fault_raise(L->fault, ERR_PARAM_RANGE, &place, s->name, number_text(t, s->type, v->f, v->i),
+                    number_text(t, s->type, s->lo, s->ilo), number_text(t, s->type, s->hi, s->ihi));
+    place = lex_place(L);
+    if (lex_is_word(L, "range")) fault_raise(L->fault, ERR_TEXT_PARAM_ORDER, &place, s->name);
+}
+
 /* param gain: f32 range 0..4 = 1.5 */
 static void param(TextParser *t) {
     Lexer *L = lexer(t);
@@ -77,7 +106,7 @@ static void param(TextParser *t) {
         mlc_param_range_set(p, lo, hi, loc);
         need(t, s->has_range);
     }
-    if (lex_accept(L, "=")) need(t, mlc_param_set_value(p, number(t)));
+    if (lex_accept(L, "=")) param_value(t, p);
 }
 
 static const Node *index_expr(TextParser *t) {

@@ -6,6 +6,8 @@
  * all of its loops are inside, that range is used as it is, so tails never widen a box. */
 #include "lower/nest.h"
 
+#include <string.h>
+
 static const Facts *with_range(Build *b, const Facts *up, const Sym *var, Interval range) {
     Facts *f = ARENA_NEW(b->arena, Facts);
     *f = (Facts){ .up = up, .var = var, .range = range };
@@ -118,8 +120,8 @@ static _Noreturn void unbounded(Build *b, ErrCode code, const StageNest *st, con
     const Func *f = st->fn->func;
     Place place = { .loc = st->sched->def->loc, .object = arena_printf(b->arena, "define %s", f->name) };
     const char *stage = sch_stage_name(b->arena, f, st->index);
-    const char *text = ir_show(b->ir, coord), *cause = text;
-    if (why) cause = why->op == OP_VAR ? why->u.sym->name : ir_show(b->ir, why);
+    const char *text = ir_show(b->ir, coord), *cause = !why ? text : why->op == OP_VAR ? why->u.sym->name : ir_show(b->ir, why);
+    cause = strcmp(text, cause) ? arena_printf(b->arena, ", because of %s", cause) : "";
     if (code == ERR_UNBOUNDED_WRITE) fault_raise(b->fault, code, &place, stage, d, text, cause);
     fault_raise(b->fault, code, &place, stage, read->name, d, text, cause);
 }

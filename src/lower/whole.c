@@ -167,7 +167,7 @@ void low_whole_needs(Build *b, const Func *f, const StageNest *st, const Scope *
             n = (Interval){ sim_bounds(b->ir, facts, n.lo, &why).lo, sim_bounds(b->ir, facts, n.hi, &why).hi };
             if (!n.lo || !n.hi) {
                 Place place = { .loc = st->sched->def->loc, .object = arena_printf(b->arena, "define %s", st->fn->func->name) };
-                fault_raise(b->fault, ERR_UNBOUNDED, &place, st->fn->func->name, f->name, d, "its box", why ? ir_show(b->ir, why) : "it");
+                fault_raise(b->fault, ERR_UNBOUNDED, &place, st->fn->func->name, f->name, d, "its box", why ? arena_printf(b->arena, ", because of %s", ir_show(b->ir, why)) : "");
             }
             box[d] = box[d].lo ? low_union(b, b->base, box[d], n) : n;
         }

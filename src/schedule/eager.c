@@ -93,7 +93,7 @@ void sch_eager_inline(Derive *d, const PlanLine *l, Func *f) {
     const Func *put[8];
     bool done[8] = { false }, again = true;
     if (f->is_input) fault_raise(d->fault, ERR_SCHEDULE_INPUT, &place, f->name);
-    if (l->stage < 0 || l->stage >= f->def.n) fault_raise(d->fault, ERR_NO_STAGE, &place, f->name, f->def.n - 1, l->stage - 1);
+    if (l->stage < 0 || l->stage >= f->def.n) fault_raise(d->fault, ERR_NO_STAGE, &place, f->name, l->stage - 1, sch_updates(d->arena, f->def.n));
     for (int i = 0; i < l->d.n_func; i++) put[i] = callee(d, l, l->d.func[i].f);
     if (alg_is_whole(f)) fault_raise(d->fault, ERR_STAGE_INPUT, &place, put[0]->name, f->name);
     Def **def = &f->def.at[l->stage];

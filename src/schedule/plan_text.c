@@ -98,6 +98,17 @@ static int word(PlanText *t, const char *what, const char *const *words, int n, 
     fault_raise(t->L->fault, unknown, &place, name, did_you_mean(t->L->arena, name, words, n));
 }
 
+_Noreturn static void wrong_count(PlanText *t, const DirectiveInfo *info, const char *what) {
+    Place place = lex_place(t->L);
+    fault_raise(t->L->fault, ERR_PLAN_ARGUMENTS, &place, info->name, what, info->example);
+}
+
+/* Passes the comma before one more argument. */
+static void comma(PlanText *t, const DirectiveInfo *info) {
+    if (lex_is(t->L, ")")) wrong_count(t, info, "few");
+    lex_expect(t->L, ",");
+}
+
 /* The option that a letter of a shape stands for. */
 static const char *option_name(char kind) {
     switch (kind) {
@@ -112,14 +123,15 @@ static const char *option_name(char kind) {
 }
 
 /* `.tail = guard` or `.reassociate`, behind the arguments; `kind` is the letter of the shape, 0: it takes none. */
-static void option(PlanText *t, mlc_directive *d, const char *directive, char kind) {
+static void option(PlanText *t, mlc_directive *d, const DirectiveInfo *info, char kind) {
     const char *takes = option_name(kind);
+    if (!lex_is(t->L, ".") && !lex_is(t->L, ")")) wrong_count(t, info, "many");
     lex_expect(t->L, ".");
     Token at = t->L->tok;
     const char *name = lex_name(t->L, "the name of an option");
     if (!kind || strcmp(name, takes + 1)) {
         Place place = lex_place_of(t->L, &at);
-        fault_raise(t->L->fault, ERR_PLAN_OPTION, &place, directive, name, takes);
+        fault_raise(t->L->fault, ERR_PLAN_OPTION, &place, info->name, name, takes);
     }
     if (kind == 'r' || kind == 'x') {
         *(kind == 'r' ? &d->reassociate : &d->lossy) = true;
@@ -177,7 +189,7 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
         loop(t, d, shape == 'v' ? "the name of a loop" : "a name for the new loop");
     } else if (shape == 'p') {
         loop(t, d, "the name of a loop");
-        lex_expect(t->L, ",");
+        comma(t, &sch_directives[d->kind]);
         loop(t, d, "the Var that the loop becomes");
     } else if (shape == 'm') {
         d->memory = (mlc_memory)word(t, "a memory: heap, stack or register", sch_memories, MLC_MEMORY_COUNT, ERR_PLAN_MEMORY);
@@ -236,12 +248,13 @@ static void arguments(PlanText *t, mlc_directive *d, const DirectiveInfo *info) 
             if (*s == 'g' || !lex_is(t->L, ")")) funcs(t, d);
         } else {
             if (optional && (count ? !more(t) : lex_is(t->L, ")"))) break;
-            if (count++) lex_expect(t->L, ",");
+            if (count++) comma(t, info);
             argument(t, d, last = *s, &k);
         }
     }
-    if (!count && option_at && lex_is(t->L, ".")) option(t, d, info->name, *option_at);
-    while (lex_accept(t->L, ",")) option(t, d, info->name, option_at ? *option_at : 0);
+    if (!*info->shape && !lex_is(t->L, ")")) wrong_count(t, info, "many");
+    if (!count && option_at && lex_is(t->L, ".")) option(t, d, info, *option_at);
+    while (lex_accept(t->L, ",")) option(t, d, info, option_at ? *option_at : 0);
 }
 
 static void body(PlanText *t, mlc_directive *d);

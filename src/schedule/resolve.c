@@ -58,7 +58,7 @@ static Level level_at(Resolve *r, const PlanLine *line) {
     FuncSched *fs = at ? pm_get(&r->s->sched, at) : NULL;
     if (!fs) fault_raise(r->fault, ERR_AT_NOT_USED, &place, at ? at->name : "?", line->func->name);
     if (at == line->func) fault_raise(r->fault, ERR_AT_ITSELF, &place, at->name);
-    if (stage >= fs->stage.n) fault_raise(r->fault, ERR_NO_STAGE, &place, at->name, fs->stage.n - 1, stage - 1);
+    if (stage >= fs->stage.n) fault_raise(r->fault, ERR_NO_STAGE, &place, at->name, stage - 1, sch_updates(r->arena, fs->stage.n));
     return (Level){ .kind = AT_LOOP, .func = at, .stage = stage, .loop = loop_name(said, named), .line = line };
 }
 
@@ -126,7 +126,7 @@ static void apply_line(Resolve *r, const PlanLine *line) {
     FuncSched *fs = pm_get(&r->s->sched, line->func);
     if (!fs) return; /* a plan may serve several programs: this one does not need the Func */
     if (line->stage < 0 || line->stage >= fs->stage.n)
-        fault_raise(r->fault, ERR_NO_STAGE, &place, fs->func->name, fs->stage.n - 1, line->stage - 1);
+        fault_raise(r->fault, ERR_NO_STAGE, &place, fs->func->name, line->stage - 1, sch_updates(r->arena, fs->stage.n));
     if (sch_is_storage_directive(line->d.kind)) {
         sch_storage_directive(r, fs, line);
         return;

@@ -14,6 +14,10 @@ const char *sch_stage_name(Arena *a, const Func *f, int stage) {
     return stage == 0 ? f->name : arena_printf(a, "%s.u%d", f->name, stage - 1);
 }
 
+const char *sch_updates(Arena *a, int stages) {
+    return stages < 2 ? "none" : stages == 2 ? "u0 alone" : arena_printf(a, "u0 to u%d", stages - 2);
+}
+
 const char *sch_loop_names(Arena *a, const StageSched *st) {
     StrBuf b;
     sb_init(&b, a);

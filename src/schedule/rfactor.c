@@ -144,10 +144,10 @@ static void check(Factor *x) {
     Fault *f = x->r->fault;
     const char *stage = sch_stage_name(x->r->arena, x->st->func, x->st->index);
     if (x->st->index == 0) fault_raise(f, ERR_RFACTOR_STAGE, &x->place, stage);
-    sch_need_fold(x->r, x->line, x->st, &x->fold);
-    x->r->s->rewrites |= !x->fold.exact;
     sch_find_leaves(x);
     for (int i = 0; i + 1 < d->n; i += 2) keep(x, ((const Sym *)d->v[i].sym)->name, d->v[i + 1].sym);
+    sch_need_fold(x->r, x->line, x->st, &x->fold);
+    x->r->s->rewrites |= !x->fold.exact;
     if (x->n_kept == x->leaf.n) fault_raise(f, ERR_RFACTOR_ALL, &x->place, stage);
     check_names(x);
     if (x->fold.kind == FOLD_ARG) check_order(x);

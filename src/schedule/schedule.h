@@ -44,6 +44,8 @@ void sch_print_plan(StrBuf *out, const struct mlc_plan *p); /* a line a stage */
 void sch_print_lines(StrBuf *out, const struct mlc_plan *p, const char *indent);
 /* Place of a line for messages: its location, "schedule by" or "schedule C.u0", the directive printed. */
 Place sch_place(Arena *a, const PlanLine *l);
+/* "none", "u0 alone", "u0 to u2": the updates of a Func of n stages. */
+const char *sch_updates(Arena *a, int stages);
 
 /* ---- the algorithm that a plan computes (derive.c) ---- */
 

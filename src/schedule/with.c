@@ -32,7 +32,7 @@ void sch_compute_with(Resolve *r, StageSched *st, const PlanLine *line) {
     if (alg_is_whole(st->func)) fault_raise(r->fault, ERR_WITH_STAGE, &place, st->func->name);
     if (!fs) fault_raise(r->fault, ERR_WITH_NOT_USED, &place, f->name, st->func->name);
     if (f == st->func) fault_raise(r->fault, ERR_WITH_ITSELF, &place, name_of(r, st));
-    if (index >= fs->stage.n) fault_raise(r->fault, ERR_NO_STAGE, &place, f->name, fs->stage.n - 1, index - 1);
+    if (index >= fs->stage.n) fault_raise(r->fault, ERR_NO_STAGE, &place, f->name, index - 1, sch_updates(r->arena, fs->stage.n));
     StageSched *leader = &fs->stage.at[index];
     if (st->with.leader && st->with.leader != leader)
         fault_raise(r->fault, ERR_WITH_TWO, &place, name_of(r, st), name_of(r, st->with.leader));

@@ -293,7 +293,7 @@ START_TEST(broken_tails_name_their_sizes) {
         { "f: split(x, xo, xi, 8, .tail = shift)", 7, "f over x has extent 7, shorter than the factor 8 of its shifted tail" },
         { "f: split(x, xo, xi, 8, .tail = shift)", 8, NULL },
         { "f: vectorize(x, 8, .tail = shift)", 1, "extent 1, shorter than the factor 8" },
-        { "f: vectorize(x, 8, .tail = round)", 15, "15, no multiple of the factor 8 of its rounded tail" },
+        { "f: vectorize(x, 8, .tail = round)", 15, "15, no multiple of the factor 8 to which its tail rounds" },
         { "f: vectorize(x, 8, .tail = round)", 16, NULL },
         { "f: vectorize(x, 8, .tail = guard)", 7, NULL },
         { "f: vectorize(x, 8)", 1, NULL },

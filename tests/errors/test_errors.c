@@ -29,10 +29,10 @@ static const struct {
       "p.mlc:2: schedule a: store_root(): the memory of a has no bounds in dimension 0 over the loops it lives through; "
       "store it where it is computed" },
     { "input in: i32[1];\na(x) = 0; rdom r(0, 10);\na(index(in(r))) = 1; output a; plan p {}",
-      "p.mlc:4: define a: a.u0 writes at an index without bounds in dimension 0: index(in(r)), because of index(in(r)); "
+      "p.mlc:4: define a: a.u0 writes at an index without bounds in dimension 0: index(in(r)); "
       "wrap the index in clamp, or declare a range" },
     { "input in: i32[1];\na(x) = in(index(in(x)));\noutput a; plan p {}",
-      "p.mlc:3: define a: a reads in at an index without bounds in dimension 0: index(in(a.x)), because of index(in(a.x)); "
+      "p.mlc:3: define a: a reads in at an index without bounds in dimension 0: index(in(a.x)); "
       "wrap the index in clamp, or declare a range" },
     { "a(x) = x; output a; plan p { a: vectorize(x); }",
       "p.mlc:2: schedule a: vectorize(x): the vector loop 'x' of a has no constant extent above 1; split it by a constant "

@@ -80,7 +80,7 @@ START_TEST(rounded) {
     check_same(g, 8, 3, 0, 0);
     check_same(g, 12, 3, -1, 7);
     const char *m = lower_and_run(g, box(MLC_I32, 2, 6, 2, 0, 0), NULL, 0);
-    ck_assert_str_eq(m, "g has in dimension x the extent 6, no multiple of the factor 4 of its rounded tail; "
+    ck_assert_str_eq(m, "g has in dimension x the extent 6, no multiple of the factor 4 to which its tail rounds; "
                         "use the guard tail");
 }
 END_TEST

@@ -187,7 +187,7 @@ static const struct {
       "t.mlc:13: schedule g: compute_with(none, y): none is not part of the program that computes g; share the loops "
       "of a Func that is" },
     { TWO, "f: compute_root(); g: compute_root(), compute_with(f.u2, y)",
-      "t.mlc:13: schedule g: compute_with(f.u2, y): f has 1 updates, and update 2 was asked for; name one it has" },
+      "t.mlc:13: schedule g: compute_with(f.u2, y): f has no update 2: it has u0 alone; name another stage" },
     { TWO, "f: compute_root(); g: compute_root(), compute_with(f, y); g.u0: compute_with(f, y)",
       "t.mlc:13: schedule g: compute_with(f, y): g and g.u0 would share a loop, but a stage runs when the one before "
       "it is done; drop one of the lines" },

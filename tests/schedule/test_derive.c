@@ -146,7 +146,7 @@ START_TEST(eager_errors) {
         { "out: eager_inline(g); g: compute_root();", "t.mlc:1: schedule out: eager_inline(g): g has a schedule of its own, compute_root(); drop one of the lines" },
         { "f: eager_inline(g);", "t.mlc:1: schedule f: eager_inline(g): this stage of f does not read g; name a Func that it reads" },
         { "f.u0: eager_inline(g);", "t.mlc:1: schedule f.u0: eager_inline(g): this stage of f does not read g; name a Func that it reads" },
-        { "f.u1: eager_inline(g);", "t.mlc:1: schedule f.u1: eager_inline(g): f has 1 updates, and update 1 was asked for; name one it has" },
+        { "f.u1: eager_inline(g);", "t.mlc:1: schedule f.u1: eager_inline(g): f has no update 1: it has u0 alone; name another stage" },
         { "in: eager_inline(g);", "t.mlc:1: schedule in: eager_inline(g): in is an input and is not computed; schedule a Func that reads it" },
         { "out: eager_inline(g, other);", "t.mlc:1: schedule out: eager_inline(g, other): this stage of out does not read other; name a Func that it reads" },
         { "f: in(g, w); out: eager_inline(v); f: in(h, v);", "t.mlc:1: schedule out: eager_inline(v): v is needed and has no definition; define it" },

@@ -100,7 +100,7 @@ static const char *illegal(int i) {
         return "t.c:20: schedule a: compute_root(): a is an input and is not computed; schedule a Func that reads it";
     case 19:
         line(g, 1, MARK(MLC_PARALLEL, "y", 0, T));
-        return "t.c:20: schedule g.u0: parallel(y): g has 0 updates, and update 0 was asked for; name one it has";
+        return "t.c:20: schedule g.u0: parallel(y): g has no update 0: it has none; name another stage";
     case 20:
         line(g, 0, BOUND("z", 0, 8));
         return "t.c:20: schedule g: bound(z, 0, 8): g has no dimension 'z'; name an argument of its pure definition";
