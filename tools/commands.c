@@ -148,8 +148,11 @@ static bool lowers(const Job *j, const Args *a, mlc_plan *plan, const char *name
     FILE *nowhere = fopen("/dev/null", "w");
     bool good = nowhere && mlc_explain(plan, j->n_outputs, j->output, "loops", &a->options, nowhere, &e);
     if (nowhere) fclose(nowhere);
-    if (!good) complain("plan %s: %s", name, nowhere ? e.message : "/dev/null cannot be opened");
-    return good;
+    if (good) return true;
+    const char *why = nowhere ? e.message : "/dev/null cannot be opened";
+    if (!strncmp(why, "--schedule:", strlen("--schedule:"))) complain("%s", why); /* names the line of the plan itself */
+    else complain("plan %s: %s", name, why);
+    return false;
 }
 
 int cmd_check(Args *a) {

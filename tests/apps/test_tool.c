@@ -184,6 +184,7 @@ START_TEST(wrong_words) {
                                           "file; plan text holds a colon, as in 'f: parallel(y)'\n" },
         { "run p.mlc -s z.plan", "1 mlc: z.plan:1:1: one plan is wanted here, its directives alone; drop 'plan', its name and its braces\n" },
         { "check p.mlc", "0 p.mlc: 1 output: good under none, rows, some\n" },
+        { "check p.mlc -s 'out: parallel(q)'", "1 mlc: --schedule:1: schedule out: parallel(q): there is no loop 'q' in out; its loops are, innermost first: x, y\n" },
         { "check q.mlc -s 'hist: compute_root()'", "0 q.mlc: 2 outputs: good under none, --schedule 'hist: compute_root()'\n" },
     };
     for (size_t i = 0; *tool_path() && i < sizeof rows / sizeof *rows; i++) begins(rows[i][0], rows[i][1]);
