@@ -101,10 +101,13 @@ static const Command *find(const char *name) {
     return NULL;
 }
 
+/* False where it is none, or one of that name is there: then `text` is the name. */
 static bool add_pair(Pair *list, int *n, char *text) {
     char *equal = strchr(text, '=');
     if (!equal || equal == text || *n == MOST) return false;
     *equal = 0;
+    for (int i = 0; i < *n; i++)
+        if (!strcmp(list[i].name, text)) return false;
     list[(*n)++] = (Pair){ .name = text, .text = equal + 1 };
     return true;
 }
@@ -198,11 +201,11 @@ static bool take_word(Args *a, const Command *c, char *word) {
     if (c->run == cmd_info) return complain("info takes no program") == EXIT_GOOD;
     if (!strchr(word, '=') && !a->file) return (a->file = word) != NULL;
     if (strchr(word, '=') && !c->pairs) return complain("%s takes no NAME=VALUE such as %s; run and bench do", c->name, word) == EXIT_GOOD;
-    if (!add_pair(a->pair, &a->n_pairs, word)) return complain("'%s' is no NAME=VALUE", word) == EXIT_GOOD;
-    const char *name = a->pair[a->n_pairs - 1].name;
-    for (int i = 0; i < a->n_pairs - 1; i++)
-        if (!strcmp(a->pair[i].name, name)) return complain("%s= is given twice; give it once", name) == EXIT_GOOD;
-    return true;
+    bool pair = strchr(word, '=') != NULL;
+    if (add_pair(a->pair, &a->n_pairs, word)) return true;
+    if (pair && !strchr(word, '=')) complain("%s= is given twice; give it once", word);
+    else complain("'%s' is no NAME=VALUE", word);
+    return false;
 }
 
 /* A wrong line is answered by what is wrong with it: the usage would bury that. */
