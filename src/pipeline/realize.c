@@ -8,7 +8,7 @@ void pl_note_rank(Fault *f, const Place *place, const char *name, const mlc_buff
     for (int d = 0; b->rank < 0 && d < MAX_RANK; d++) {
         int64_t extent = b->dim[d].extent;
         if (extent < 0) fault_note(f, ERR_CALL_EXTENT, place, name, d, (long long)extent);
-        else if (__builtin_mul_overflow(n, extent ? extent : 1, &n)) fault_note(f, ERR_CALL_SIZE, place, name, d);
+        else if (__builtin_mul_overflow(n, extent ? extent : 1, &n) || n > INT64_MAX / 16) fault_note(f, ERR_CALL_SIZE, place, name, d);
         else continue;
         return;
     }
@@ -60,6 +60,16 @@ static mlc_buffer *first_of_rank(mlc_buffer *const *b, int n, int rank) {
     return NULL;
 }
 
+static mlc_buffer *new_buffer(Compile *c, const char *name, mlc_type type, int rank, const int64_t *extent) {
+    mlc_buffer *b = mlc_buffer_new_with(&c->ctx->hook, type, rank, extent), wanted;
+    if (b) return b;
+    mlc_buffer_wrap(&wanted, NULL, type, rank, extent);
+    Place place = { .object = name };
+    if (wanted.rank >= 0) fault_raise(&c->fault, ERR_OUT_OF_MEMORY, &place, (size_t)mlc_buffer_count(&wanted) * mlc_type_size(type));
+    pl_note_rank(&c->fault, NULL, name, &wanted, rank);
+    fault_jump(&c->fault);
+}
+
 static mlc_buffer *allocate(Compile *c, const MetaSlot *s, mlc_buffer *const *all, int n) {
     int64_t extent[MAX_RANK], min[MAX_RANK] = { 0 };
     const mlc_buffer *like = first_of_rank(all, n, s->rank);
@@ -68,19 +78,17 @@ static mlc_buffer *allocate(Compile *c, const MetaSlot *s, mlc_buffer *const *al
         extent[d] = s->has_extent[d] ? s->extent[d] : like->dim[d].extent;
         if (like) min[d] = like->dim[d].min;
     }
-    mlc_buffer *b = mlc_buffer_new_with(&c->ctx->hook, s->type, s->rank, extent);
-    if (!b) fault_raise(&c->fault, ERR_OUT_OF_MEMORY, NULL, (size_t)0);
+    mlc_buffer *b = new_buffer(c, s->name, s->type, s->rank, extent);
     for (int d = 0; d < s->rank; d++) b->dim[d].min = min[d];
     return b;
 }
 
 /* A descriptor without data gets memory; it keeps its shape. */
-static void give_memory(Compile *c, mlc_buffer *b) {
+static void give_memory(Compile *c, const MetaSlot *s, mlc_buffer *b) {
     int64_t extent[MAX_RANK];
-    if (b->rank < 0 || b->rank > MAX_RANK) return; /* refused by the call */
+    if (b->type != s->type || b->rank != s->rank) return; /* refused by the call */
     for (int d = 0; d < b->rank; d++) extent[d] = b->dim[d].extent;
-    mlc_buffer *fresh = mlc_buffer_new_with(&c->ctx->hook, b->type, b->rank, extent);
-    if (!fresh) fault_raise(&c->fault, ERR_OUT_OF_MEMORY, NULL, (size_t)0);
+    mlc_buffer *fresh = new_buffer(c, s->name, s->type, b->rank, extent);
     for (int d = 0; d < b->rank; d++) fresh->dim[d].min = b->dim[d].min;
     bool heap = b->flags & MLC_BUFFER_HEAP;
     fresh->flags &= ~(uint32_t)MLC_BUFFER_HEAP;
@@ -116,8 +124,9 @@ static void run(Compile *c, mlc_module *m, mlc_buffer **buffers, int n) {
     }
     if (!buffers || n < 0) n = 0; /* refused by the call */
     for (int i = 0; i < n; i++) {
-        if (inputs + i < meta->n_slots && !buffers[i]) buffers[i] = allocate(c, &meta->slot[inputs + i], buffers, n);
-        else if (buffers[i] && !buffers[i]->data) give_memory(c, buffers[i]);
+        const MetaSlot *slot = inputs + i < meta->n_slots ? &meta->slot[inputs + i] : NULL; /* NULL: refused by the call */
+        if (slot && !buffers[i]) buffers[i] = allocate(c, slot, buffers, n);
+        else if (slot && buffers[i] && !buffers[i]->data) give_memory(c, slot, buffers[i]);
         all[inputs + i] = buffers[i];
     }
     if (module_run(m, inputs + n, all, meta->n_params, param_values(c, meta), &c->fault)) fault_jump(&c->fault);

@@ -228,6 +228,23 @@ START_TEST(outputs_are_allocated) {
     b[0] = b[1] = b[2] = NULL;
     ck_assert(!mlc_realize_all(NULL, mlc_outs(f, g), b, 3, NULL));
     ck_assert_str_eq(mlc_error(ctx), "output f has no buffer and nothing fixes its extents; give a buffer");
+    static const struct {
+        int64_t extent;
+        mlc_type type;
+        const char *message;
+    } row[] = {
+        { -1, MLC_I32, "buffer f has in dimension 0 the extent -1; give 0 or more" },
+        { INT64_MAX, MLC_I32, "buffer f has in dimension 0 a size that no address space holds; give its real shape" },
+        { (int64_t)1 << 50, MLC_I32, "f: out of memory: 4503599627370496 bytes were asked for" },
+        { 9, MLC_U8, "buffer f.0 holds u8, and the program has i32; give one of that type" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        mlc_buffer shape = { .type = row[i].type, .rank = 1, .dim[0] = { .extent = row[i].extent, .stride = 1 } };
+        b[0] = &shape, b[1] = b[2] = NULL;
+        ck_assert(!mlc_realize_all(NULL, mlc_outs(f, g), b, 3, NULL));
+        ck_assert_str_eq(mlc_error(ctx), row[i].message);
+        mlc_buffer_free(b[1]), mlc_buffer_free(b[2]);
+    }
     mlc_ctx_free(ctx);
 }
 END_TEST
@@ -283,7 +300,7 @@ START_TEST(wrong_buffers_are_refused) {
         expect(m, 2, (mlc_buffer *[]){ &odd, &out }, 2, v, "buffer in has in dimension 1 the extent -1; give 0 or more");
         odd = *mlc_wrap((int32_t *)in.data, INT64_MAX, 3);
         expect(m, 2, (mlc_buffer *[]){ &odd, &out }, 2, v,
-               "buffer in has in dimension 1 a size that no address space holds; give its real shape");
+               "buffer in has in dimension 0 a size that no address space holds; give its real shape");
         odd = in, odd.dim[1].extent = -1;
         expect(m, 2, (mlc_buffer *[]){ &odd, &out }, 2, v, "buffer in has in dimension 1 the extent -1; give 0 or more");
         odd = in, odd.dim[1].stride = INT64_MAX / 2;
