@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 1 << 21, LARGE_SOURCE = 32 << 10, LARGE_ONE_IN = 10 };
+enum { MOST_ELEMENTS = 1 << 21, LARGE_SOURCE = 32 << 10, LARGE_ONE_IN = 10, HUGE_SOURCE = 96 << 10 };
 
 static void fail(Case *c, const char *what, const char *detail) {
     if (c->state == CASE_FAILED) return;
@@ -579,8 +579,9 @@ void case_print(Case *c, const char *symbol) {
         StrBuf b;
         sb_init(&b, &c->arena);
         cg_cpu(&b, c->program, &(CgOptions){ .isa = c->isa, .is_gcc = !strcmp(c->cc, "gcc"), .symbol = arena_str(&c->arena, symbol) });
-        /* compilers take as long for the largest tenth as for all others: few of these are compiled */
-        bool skip = c->bulk && b.n > LARGE_SOURCE && c->data % LARGE_ONE_IN;
+        /* compilers take as long for the largest tenth as for all others: few of these are compiled, and none of
+         * those that take a compiler half a minute */
+        bool skip = c->bulk && b.n > LARGE_SOURCE && (c->data % LARGE_ONE_IN || b.n > HUGE_SOURCE);
         c->source = skip ? NULL : b.at;
         FAULT_END(&c->fault, barrier);
     } else {

@@ -222,6 +222,7 @@ static void work(uint64_t first, long n) {
     long blocks = (n + GEN_BLOCK - 1) / GEN_BLOCK + 1;
     while (self->block < blocks) {
         work_block(first, n);
+        if (isatty(2)) fprintf(stderr, "\r  %ld of %ld programs ", shared->done, n);
         self->block = __atomic_fetch_add(&shared->next_block, 1, __ATOMIC_RELAXED);
         self->skip = 0;
     }
@@ -275,6 +276,7 @@ static void run_all(uint64_t first, long n) {
         if (well || shared->failures >= MOST_FAILURES) live--;
         else pid[i] = start(&shared->worker[i], first, n);
     }
+    if (isatty(2)) fprintf(stderr, "\r%40s\r", "");
 }
 
 /* ---- what is said at the end ---- */
