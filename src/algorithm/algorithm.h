@@ -128,6 +128,7 @@ bool alg_is_recursive(const Func *f, const Def *def);
 bool alg_reaches(Arena *a, Func *from, const Func *to);
 Func *alg_find_func(mlc_ctx *ctx, const char *name);
 const char *alg_generated_name(mlc_ctx *ctx, const char *base); /* base$1 ... */
+const char *alg_kind_text(const Named *n); /* "an input", "a param" ...: for messages */
 
 /* Making objects by name, generated names allowed (names.c); a wrong or taken name is noted in the
  * context, and the object still comes back, poisoned and without the name. */

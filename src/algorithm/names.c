@@ -22,7 +22,7 @@ static const Node *check_name(mlc_ctx *ctx, const char *s, const Place *place) {
     return is_operator(s) ? ir_poison(&ctx->ir, ERR_NAME_OPERATOR, place, s) : NULL;
 }
 
-static const char *kind_text(const Named *n) {
+const char *alg_kind_text(const Named *n) {
     switch (n->kind) {
     case NAME_FUNC: return n->u.func->is_input ? "an input" : "a Func";
     case NAME_PARAM: return "a param";
@@ -37,7 +37,7 @@ static const Node *check_free(mlc_ctx *ctx, NameKind kind, const char *s, const 
     const Node *bad = check_name(ctx, s, place);
     if (bad) return bad;
     const Named *old = sm_get(&ctx->names, s);
-    if (old) return ir_poison(&ctx->ir, ERR_NAME_TAKEN, place, s, kind_text(old));
+    if (old) return ir_poison(&ctx->ir, ERR_NAME_TAKEN, place, s, alg_kind_text(old));
     bool like_var = kind == NAME_PARAM || kind == NAME_RDOM;
     return like_var && sm_get(&ctx->vars, s) ? ir_poison(&ctx->ir, ERR_NAME_TAKEN, place, s, "a Var") : NULL;
 }
@@ -72,7 +72,7 @@ const Sym *alg_var(mlc_ctx *ctx, const char *name) {
     if (check_name(ctx, name, &place)) return NULL;
     const Named *n = sm_get(&ctx->names, name);
     if (n && (n->kind == NAME_PARAM || n->kind == NAME_RDOM)) {
-        ir_poison(&ctx->ir, ERR_NAME_TAKEN, &place, name, kind_text(n));
+        ir_poison(&ctx->ir, ERR_NAME_TAKEN, &place, name, alg_kind_text(n));
         return NULL;
     }
     s = ARENA_NEW(&ctx->arena, Sym);

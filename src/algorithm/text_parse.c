@@ -244,6 +244,8 @@ static Func *func_name(TextParser *t) {
     int n;
     const char *const *names = alg_known_names(t->ctx, &n);
     Place place = lex_place_of(L, &at);
+    const Named *other = sm_get(&t->ctx->names, name);
+    if (other) fault_raise(L->fault, ERR_TEXT_NO_FUNC, &place, name, alg_kind_text(other));
     fault_raise(L->fault, ERR_TEXT_NAME, &place, name, did_you_mean(L->arena, name, names, n), "");
 }
 

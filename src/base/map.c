@@ -118,6 +118,7 @@ const char *mlc_nearest_name(const char *word, const char *const *names, int n) 
     int least = (int)strlen(word) / 2 + 1;
     for (int i = 0; i < n; i++) {
         int d = distance(word, names[i]);
+        if (!d) continue; /* it is there, but is none of what is wanted */
         if (d < least) {
             least = d;
             best = names[i];
