@@ -2,7 +2,10 @@
  *
  * The first touch of fresh pages costs more than many kernels, so freed blocks wait on a list by size
  * class, up to a bound.  Under a sanitizer and in the hardened build nothing is kept and nothing is
- * rounded up, so that a store past the end is seen. */
+ * rounded up, so that a store past the end is seen.
+ *
+ * Nobody waits for the list for long: who does not get it goes to the hook.  So a child of fork gets memory even where
+ * a thread that it does not have held the lock. */
 #include "runtime/runtime.h"
 
 #include <pthread.h>
@@ -20,7 +23,7 @@
 #define EXACT 0
 #endif
 
-enum { ALIGN = 64, CLASSES = 8 * 40 };
+enum { ALIGN = 64, CLASSES = 8 * 40, SPINS = 400 };
 static const size_t keep_at_most = (size_t)512 << 20;
 
 typedef struct Block {
@@ -70,12 +73,19 @@ static int size_class(size_t bytes, size_t *rounded) {
     return (octave - 3) * 8 + at;
 }
 
+static bool lock(Heap *h) {
+    for (int i = 0; i < SPINS; i++) {
+        if (!pthread_mutex_trylock(&h->lock)) return true;
+        rt_relax();
+    }
+    return false;
+}
+
 void *heap_alloc(Heap *h, size_t bytes) {
     if (bytes > (size_t)1 << 46) return NULL;
     size_t size = bytes ? bytes : 1;
     int cls = EXACT ? 0 : size_class(size, &size);
-    if (!EXACT) {
-        pthread_mutex_lock(&h->lock);
+    if (!EXACT && lock(h)) {
         Block *b = h->free[cls];
         if (b) {
             h->free[cls] = b->next;
@@ -96,8 +106,7 @@ void heap_release(Heap *h, void *p) {
     if (!p) return;
     Block *b = (Block *)(void *)((char *)p - ALIGN);
     bool keep = false;
-    if (!EXACT) {
-        pthread_mutex_lock(&h->lock);
+    if (!EXACT && lock(h)) {
         keep = h->kept + b->size <= keep_at_most;
         if (keep) {
             b->next = h->free[b->cls];

@@ -6,11 +6,15 @@
  * that fails leaves without keeping.  Calls that miss the same values at the same time all compute them, since none waits
  * for another, and the first to end keeps its own.
  *
- * Past the limit the entries that were used longest ago are dropped; memory of one in use goes with its last user. */
+ * Past the limit the entries that were used longest ago are dropped; memory of one in use goes with its last user.
+ *
+ * A child of fork may find the lock held by a thread that it does not have, which left the lists in any state.  It begins
+ * with none, and the memory of its parent's entries stays lost to it. */
 #include "runtime/runtime.h"
 
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 enum { BUCKETS = 64 };
@@ -32,6 +36,7 @@ struct Entry {
 struct Memo {
     Heap *heap;
     pthread_mutex_t lock;
+    _Atomic pid_t pid; /* the process that the lock is of; 0 while a child makes it its own */
     size_t limit, bytes;
     int64_t entries;
     _Atomic int64_t hits, misses;
@@ -41,9 +46,32 @@ struct Memo {
 Memo *memo_new(Heap *heap) {
     Memo *m = heap_alloc(heap, sizeof *m);
     if (!m) return NULL;
-    *m = (Memo){ .heap = heap, .limit = first_limit };
+    *m = (Memo){ .heap = heap, .limit = first_limit, .pid = getpid() };
     pthread_mutex_init(&m->lock, NULL);
     return m;
+}
+
+/* The first to come in a child of fork; the others wait until it is through. */
+static void adopt(Memo *m, pid_t self) {
+    if (!pthread_mutex_trylock(&m->lock)) {
+        pthread_mutex_unlock(&m->lock);
+    } else {
+        pthread_mutex_init(&m->lock, NULL);
+        m->newest = m->oldest = NULL;
+        memset(m->bucket, 0, sizeof m->bucket);
+        m->bytes = 0;
+        m->entries = 0;
+    }
+    atomic_store(&m->pid, self);
+}
+
+static void lock(Memo *m) {
+    pid_t self = getpid(), pid;
+    while ((pid = atomic_load(&m->pid)) != self) {
+        if (pid && atomic_compare_exchange_strong(&m->pid, &pid, 0)) adopt(m, self);
+        else rt_relax();
+    }
+    pthread_mutex_lock(&m->lock);
 }
 
 /* ---- keys: numbers, then for each input the shape of what is read of it and the elements ---- */
@@ -170,7 +198,7 @@ static void shrink(Memo *m, Entry **free) {
 
 /* The kept entry of this key, in use, or NULL.  Keys may be long, so they are compared without the lock. */
 static Entry *use(Memo *m, const Entry *as) {
-    pthread_mutex_lock(&m->lock);
+    lock(m);
     Entry *e = look(m, as);
     if (e) {
         e->users++;
@@ -206,7 +234,7 @@ int memo_enter(Memo *m, const mlc_memo *k, void **entry, void **data) {
 
 void memo_keep(Memo *m, void *entry) {
     Entry *e = entry, *free = NULL;
-    pthread_mutex_lock(&m->lock);
+    lock(m);
     if (e->bytes <= m->limit && !look(m, e)) {
         e->kept = true;
         e->next = m->bucket[e->digest % BUCKETS];
@@ -222,7 +250,7 @@ void memo_keep(Memo *m, void *entry) {
 
 void memo_leave(Memo *m, void *entry) {
     Entry *e = entry;
-    pthread_mutex_lock(&m->lock);
+    lock(m);
     bool last = --e->users == 0 && !e->kept;
     pthread_mutex_unlock(&m->lock);
     if (last) free_entry(m, e);
@@ -232,7 +260,7 @@ void memo_leave(Memo *m, void *entry) {
 
 void memo_limit(Memo *m, size_t bytes) {
     Entry *free = NULL;
-    pthread_mutex_lock(&m->lock);
+    lock(m);
     m->limit = bytes;
     shrink(m, &free);
     pthread_mutex_unlock(&m->lock);
@@ -241,7 +269,7 @@ void memo_limit(Memo *m, size_t bytes) {
 
 void memo_evict(Memo *m, const int64_t *key) {
     Entry *free = NULL;
-    pthread_mutex_lock(&m->lock);
+    lock(m);
     for (Entry *e = m->newest, *older; e; e = older) {
         older = e->older;
         if (!key || (e->has_evict && e->evict == *key)) drop(m, e, &free);
@@ -251,7 +279,7 @@ void memo_evict(Memo *m, const int64_t *key) {
 }
 
 mlc_memo_stats memo_stats(Memo *m) {
-    pthread_mutex_lock(&m->lock);
+    lock(m);
     mlc_memo_stats s = { m->entries, (int64_t)m->bytes, atomic_load(&m->hits), atomic_load(&m->misses) };
     pthread_mutex_unlock(&m->lock);
     return s;

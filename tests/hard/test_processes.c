@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,11 +270,67 @@ START_TEST(threads_share_a_context_and_a_module) {
 }
 END_TEST
 
+#if !defined __SANITIZE_THREAD__
+typedef struct {
+    mlc_module *m;
+    atomic_bool stop;
+} Busy;
+
+static bool small_call(mlc_module *m) {
+    int32_t out[40] = { 0 };
+    mlc_error_info e;
+    mlc_buffer b = *mlc_wrap(out, 40);
+    return !mlc_run(m, 1, (mlc_buffer *[]){ &b }, 0, NULL, &e) && out[39] == 3 * 39;
+}
+
+static void *call_until(void *user) {
+    Busy *b = user;
+    while (!atomic_load(&b->stop)) {
+        small_call(b->m);
+        mlc_module_memo_clear(b->m);
+    }
+    return NULL;
+}
+
+/* Threads that the child does not have hold locks of memory and of memoized values as often as not. */
+START_TEST(a_child_of_a_busy_process) {
+    open_cache();
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_program *p = mlc_program_parse(ctx, "mlc 1\ng(x) = i32(x); h(x) = g(x) + 0; f(x) = g(x) + 2 * h(x); output f;\n"
+                                            "plan p { g: compute_root(), memoize(); h: compute_at(f, x), store_in(heap); }", "busy");
+    mlc_func f = mlc_program_output(p, 0);
+    mlc_error_info e;
+    Busy b = { .m = mlc_compile(mlc_program_plan(p, 0), 1, &f, NULL, &e) };
+    ck_assert_msg(b.m != NULL, "%s", e.message);
+    ck_assert(small_call(b.m));
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++) ck_assert_int_eq(pthread_create(&thread[i], NULL, call_until, &b), 0);
+    for (int i = 0; i < 60; i++) {
+        pid_t pid = fork();
+        if (!pid) {
+            alarm(20);
+            _exit(small_call(b.m) && small_call(b.m) ? 0 : 1);
+        }
+        ck_assert_int_eq(wait_for(pid), 0);
+    }
+    atomic_store(&b.stop, true);
+    for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
+    ck_assert(small_call(b.m));
+    mlc_module_free(b.m);
+    mlc_ctx_free(ctx);
+    close_cache();
+}
+END_TEST
+#endif
+
 Suite *processes_suite(void) {
     Suite *s = suite_create("processes");
     TCase *t = tcase_create("processes");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, a_child_runs_after_fork);
+#if !defined __SANITIZE_THREAD__
+    tcase_add_test(t, a_child_of_a_busy_process);
+#endif
     tcase_add_test(t, processes_that_are_killed);
     tcase_add_test(t, processes_at_once);
     tcase_add_test(t, damaged_files);
