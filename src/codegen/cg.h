@@ -235,6 +235,10 @@ void vector_stmt(Gen *G, const Stmt *s);
 Lanes lanes_of(Gen *G, const Node *e);
 const Node *at_lane(Gen *G, const Node *e, const Node *lane); /* e in that lane */
 
+/* ---- lanes.c: memory inside of a vector loop ---- */
+bool on_stack(const Storage *t, int elem);
+Stmt *lane_memory(Gen *G, Stmt *body); /* with one array for all lanes in the place of one a lane */
+
 /* ---- vexpr.c: one statement on one slice of the lanes ---- */
 typedef struct {
     Gen *G;

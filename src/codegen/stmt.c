@@ -289,11 +289,11 @@ static void stack_array(Gen *G, const Stmt *s, int e) {
     Promoted *p = pm_get(&G->promoted, &t->type[e]);
     if (p) p->fn = G->fn;
     bool named = p && !p->fails && !G->dry;
-    /* a mask under a mask: lanes outside of that one are not stored, and off */
-    const char *zero = G->vec && G->vec->mask && t->type[e] == MLC_BOOL ? " = { 0 }" : "";
+    /* under a mask: lanes outside of it are not stored */
+    const char *zero = G->vec && G->vec->mask && (t->lanes || t->type[e] == MLC_BOOL) ? " = { 0 }" : "";
     if (!named) line(G, "%s %s[%lld] __attribute__((aligned(64)))%s;", ty_c(t->type[e]), name, (long long)t->const_elems, zero);
     for (int i = 0; named && i < p->piece.n; i++)
-        line(G, "%s %s;", vector_type(G, ty_c(t->type[e]), p->piece.at[i].lanes), p->piece.at[i].name);
+        line(G, "%s %s%s;", vector_type(G, ty_c(t->type[e]), p->piece.at[i].lanes), p->piece.at[i].name, zero);
     alloc_element(G, s, e + 1);
     unbind(G, &t->type[e]);
 }
@@ -328,11 +328,6 @@ static void heap_array(Gen *G, const Stmt *s, int e) {
     bind(G, &t->type[e], name);
     held(G, s, e + 1, release_array);
     unbind(G, &t->type[e]);
-}
-
-static bool on_stack(const Storage *t, int e) {
-    int64_t n = t->const_elems;
-    return t->memory != STORE_HEAP && n > 0 && n <= MOST_STACK_BYTES / ty_bytes(t->type[e]);
 }
 
 static void alloc_element(Gen *G, const Stmt *s, int e) {

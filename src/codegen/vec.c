@@ -108,7 +108,7 @@ static const char *obstacle(Gen *G, const Stmt *s) {
     case ST_IF:
         why = obstacle(G, s->u.cond.yes);
         return why ? why : obstacle(G, s->u.cond.no);
-    case ST_ALLOC: return "an allocation inside";
+    case ST_ALLOC: return s->u.alloc.storage->lanes ? obstacle(G, s->u.alloc.body) : "an allocation inside that the stack does not hold";
     case ST_FORK: case ST_TURN: return "a task inside";
     case ST_PRODUCE: return obstacle(G, s->u.produce.body);
     case ST_CHECK: return lanes_of(G, s->u.check.cond).varies ? "a check inside" : NULL;
@@ -419,7 +419,7 @@ void vector_stmt(Gen *G, const Stmt *s) {
         else scalar_leaf(G, s);
         break;
     case ST_FORK: case ST_TURN: BUG(G->arena->fault, "a task inside of lanes");
-    case ST_ALLOC: allocate(G, s); break; /* an array of lanes: others are obstacles */
+    case ST_ALLOC: allocate(G, s); break; /* for all lanes: others are obstacles */
     case ST_PRODUCE: stmt(G, s->u.produce.body); break;
     case ST_COUNT: watch_lanes(G, s); break;
     case ST_CALL: BUG(G->arena->fault, "an extern stage in a vector loop");
@@ -464,7 +464,8 @@ static void vector_body(Gen *G, const Stmt *s, int64_t lanes) {
     pm_init(&v.lets, G->arena);
     pm_init(&v.subst, G->arena);
     G->vec = &v;
-    const char *why = obstacle(G, s->u.loop.body);
+    Stmt *body = lane_memory(G, s->u.loop.body);
+    const char *why = obstacle(G, body);
     if (why) {
         G->vec = NULL;
         note(G, s, why);
@@ -472,7 +473,7 @@ static void vector_body(Gen *G, const Stmt *s, int64_t lanes) {
         scalar_loop(G, s);
         return;
     }
-    int slice = guarded_lanes(G, s->u.loop.body);
+    int slice = guarded_lanes(G, body);
     if (slice && lanes > slice) {
         G->vec = NULL;
         in_chunks(G, s, lanes, slice);
@@ -488,7 +489,7 @@ static void vector_body(Gen *G, const Stmt *s, int64_t lanes) {
         line(G, "const i64 %s = %s; // lane 0 of %lld", name, value(G, &e, s->u.loop.min), (long long)lanes);
     } else line(G, "// %s = %lld .. %lld", name, (long long)s->u.loop.min->u.i, (long long)(s->u.loop.min->u.i + lanes - 1));
     bind(G, var, name);
-    stmt(G, s->u.loop.body);
+    stmt(G, body);
     unbind(G, var);
     close_brace(G);
     G->facts = outside;

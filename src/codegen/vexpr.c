@@ -148,15 +148,16 @@ static const Node *in_lane(LaneForm *f, const Node *e) {
     return legal(f->s->G, pm_get(&f->now, e));
 }
 
-/* The lanes that load, and those that store; NULL: all. */
-static const Node *load_mask(const Slice *s) {
+/* The lanes that load, and those that store; NULL: all.  Arrays that hold no Func are loaded and stored whole.  Where
+ * all lanes load, so do all store what lanes have for themselves: else they would load what is not there. */
+static const Node *load_mask(const Slice *s, const Storage *t) {
     const Vec *v = s->G->vec;
-    return s->unmasked || v->masks == MASK_STORES ? NULL : v->mask;
+    return !t->func || s->unmasked || v->masks == MASK_STORES ? NULL : v->mask;
 }
 
-static const Node *store_mask(const Slice *s) {
+static const Node *store_mask(const Slice *s, const Storage *t) {
     const Vec *v = s->G->vec;
-    return v->masks == MASK_LOADS ? NULL : v->mask;
+    return !t->func || v->masks == MASK_LOADS || (t->lanes && v->masks == MASK_STORES) ? NULL : v->mask;
 }
 
 static Text mask_lane(Slice *s, LaneForm *f, const Node *m) {
@@ -174,8 +175,7 @@ static Text by_lanes(Slice *s, const Node *e, int mask_bytes) {
     lane_form(&f, s, &env);
     const Node **kids = ARENA_ARRAY(G->arena, const Node *, e->n);
     for (int i = 0; i < e->n; i++) kids[i] = in_lane(&f, e->kid[i]);
-    bool guard = e->op == OP_LOAD && e->u.storage->func;
-    Text only = mask_lane(s, &f, guard ? load_mask(s) : NULL);
+    Text only = mask_lane(s, &f, e->op == OP_LOAD ? load_mask(s, e->u.storage) : NULL);
     const Node *one = legal(G, e->op == OP_LOAD ? ir_node(G->ir, OP_LOAD, type_of(e), e->u.bits, e->aux, 1, kids)
                                                 : ir_with_kids(G->ir, e, kids));
     bool is_bool = e->type == MLC_BOOL;
@@ -292,10 +292,10 @@ static bool gathered(Slice *s, const Node *e, Text *out) {
 /* Bytes of a bool are not a mask yet. */
 static Text load(Slice *s, const Node *e) {
     Lanes l = lanes_of(s->G, e->kid[0]);
-    bool masked = load_mask(s) && e->u.storage->func;
+    bool masked = load_mask(s, e->u.storage);
     if (l.affine) stream_load(s->G, s->env, e->u.storage, e->aux, index_at(s, e->kid[0]));
     if (l.affine && l.stride == 1) {
-        if (masked) return masked_load(s, e);
+        if (masked && !e->u.storage->lanes) return masked_load(s, e);
         return atom(mem_ref(s->G, s->env, e->u.storage, e->aux, index_at(s, e->kid[0]), s->w));
     }
     if (l.affine && !masked && l.stride == -1) return reversed(s, e);
@@ -666,7 +666,7 @@ void slice_store(Slice *s, const Storage *t, int elem, const Node *index, Text v
     Gen *G = s->G;
     Lanes l = lanes_of(G, index);
     mlc_type type = t->type[elem] == MLC_BOOL ? MLC_U8 : ty_is_half(t->type[elem]) ? MLC_U16 : t->type[elem];
-    const Node *mask = t->func ? store_mask(s) : NULL; /* arrays of lanes are stored whole */
+    const Node *mask = store_mask(s, t);
     if (l.affine && l.stride == 1) {
         if (!mask && streams_to(G, t, s->w * ty_bytes(type))) {
             Text k[2] = { atom(mem_address(G, s->env, t, elem, index_at(s, index))), v };
@@ -676,6 +676,11 @@ void slice_store(Slice *s, const Storage *t, int elem, const Node *index, Text v
         }
         if (!mask) {
             line(G, "%s = %s;", mem_ref(G, s->env, t, elem, index_at(s, index), s->w), v.s);
+            return;
+        }
+        if (t->lanes) { /* nobody else sees it */
+            Text at = atom(mem_ref(G, s->env, t, elem, index_at(s, index), s->w)), k[3] = { slice_mask(s, mask, ty_bytes(type)), v, at };
+            line(G, "%s = %s;", at.s, call_text(s, helper(G, "sel", type, s->w), k, 3).s);
             return;
         }
         Text k[3] = { atom(mem_address(G, s->env, t, elem, index_at(s, index))), v,

@@ -61,6 +61,7 @@ typedef struct Storage {
     int64_t const_elems;          /* elements when the size is a constant, else 0 */
     Channel *channel;             /* of an asynchronous Func: threads share this memory; else NULL */
     bool atomic;                  /* threads share it by atomic stores */
+    bool lanes;                   /* holds what the lanes of a vector loop have of it, those of an element side by side */
     Memo *memo;                   /* of a memoized Func, else NULL */
     const PlanLine *line, *memory_line; /* why it is where it is, and store_in */
     const char *note;             /* internal: place, size and what was decided about it, for readers */

@@ -39,11 +39,24 @@ static void look_at_loops(const NestList *nests, Watched *w) {
         }
 }
 
-static int64_t stack_bytes(const Storage *t) {
+/* Lanes of the innermost vector loop around that the stack holds side by side. */
+static int64_t lanes_of(const FuncNest *fn) {
+    const Storage *t = fn->storage;
+    const Scope *s = fn->store;
+    int64_t lanes;
+    while (s && !(s->var && s->kind == LOOP_VECTOR)) s = s->up;
+    if (!s || !ir_is_int(s->extent, &lanes)) return 1;
+    for (int i = 0; i < t->n; i++)
+        if (t->const_elems * lanes > MOST_STACK_BYTES / (int64_t)mlc_type_size(t->type[i])) return 1;
+    return lanes;
+}
+
+static int64_t stack_bytes(const FuncNest *fn) {
+    const Storage *t = fn->storage;
     int64_t bytes = 0;
     for (int i = 0; t && t->memory != STORE_HEAP && !t->is_output && i < t->n; i++)
         bytes += t->const_elems * (int64_t)mlc_type_size(t->type[i]);
-    return bytes;
+    return bytes ? bytes * lanes_of(fn) : 0;
 }
 
 static void add_func(Build *b, const FuncSched *fs, const NestList *nests) {
@@ -58,7 +71,7 @@ static void add_func(Build *b, const FuncSched *fs, const NestList *nests) {
         if (!s) {
             w.again = low_again(b, fn);
             w.needed = needed_points(b, fn);
-            w.stack = stack_bytes(fn->storage);
+            w.stack = stack_bytes(fn);
             for (int d = 0; d < fs->func->rank; d++) w.slides |= fn->slid[d] != NULL;
         }
         VEC_PUSH(b->arena, &b->program->watched, w);

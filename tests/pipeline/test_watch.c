@@ -71,6 +71,7 @@ static const struct {
     { "bx: compute_at(by, y), vectorize(x, 8)", H, 3 * W * H, H, 3 * W * H * 4, 3 * W * 4, 0 },
     { "bx: store_root(), compute_at(by, y)", H, W * (H + 2), 1, 4 * W * 4, 4 * W * 4, 0 },
     { "bx: compute_at(by, x)", W * H, 3 * W * H, 0, 0, 0, 12 },
+    { "bx: compute_at(by, x); by: split(x, xo, x, 8, .tail = guard), vectorize(x)", W * H, 3 * W * H, 0, 0, 0, 12 * 8 },
     { "bx: compute_at(by, yo); by: split(y, yo, yi, 4, .tail = guard)", 6, W * (5 * 6 + 5), 6, -1, 6 * W * 4, 0 },
     { "bx: compute_at(by, yo); by: split(y, yo, yi, 4, .tail = guard), parallel(yo)", 6, W * (5 * 6 + 5), 6, -1, -1, 0 },
     { "bx: store_root(), compute_at(by, y), async()", H, W * (H + 2), 1, -1, -1, 0 },
@@ -206,6 +207,16 @@ START_TEST(advises) {
     m = compile("by: split(y, yo, yi, 12), parallel(yo), vectorize(x, 8)", (mlc_options){ .profile = true, .threads = 3 });
     run(m);
     ck_assert_str_eq(advice(m, "by"), "2 tasks a call for 3 threads: smaller factors, or another loop");
+    mlc_module_free(m);
+    mlc_ctx_free(ctx);
+    open_program("mlc 1\ninput in: i32[2];\nrdom k(0, 3; 0, 2);\nby(x, y) = sum(k, in(x + k.x, y + k.y));\noutput by;\n");
+    m = compile("by: vectorize(x, 8)", (mlc_options){ .profile = true, .threads = 1 });
+    run(m);
+    ck_assert_str_eq(advice(m, "by"), ""); /* lanes keep their sums in vectors */
+    mlc_module_free(m);
+    m = compile("by: split(x, xo, xi, 8), vectorize(xi); sum$1: compute_at(by, xi), store_in(heap)", (mlc_options){ .profile = true, .threads = 1 });
+    run(m);
+    ck_assert_str_eq(advice(m, "by"), "a vector loop of it runs lane by lane: an allocation inside that the stack does not hold");
     mlc_module_free(m);
     mlc_ctx_free(ctx);
     open_program("mlc 1\ninput in: i32[2];\nby(x, y) = print(\"by\", in(x, y));\noutput by;\n");
