@@ -67,6 +67,7 @@ typedef struct {
     PtrMap element;  /* element of a Storage -> the Storage: tells elements from Syms among keys */
     PtrMap channel;  /* Channel -> itself: tells channels from Syms among keys */
     PtrMap used;     /* params, buffer fields and buffers that the kernel reads at its top */
+    bool *few;       /* watched: has the stage a production of so few points that none is timed apart? */
     const char **scalar; /* watched: why a vector loop of each stage became scalar, or NULL */
     VEC(const char *) spans; /* traced: three texts a kind of span */
     const Stmt *loop; /* the innermost one around */

@@ -9,7 +9,8 @@
  *     spend(&seen[3], &since);    this was g's
  *
  * A production of a few points, as many as the text says, costs less than looking at the clock: its time is its
- * consumer's.  Without a watched stage none of this is written. */
+ * consumer's.  So is that of all other copies of it, as in the borders that partition cuts off: a part of a stage's time
+ * would pass for the whole.  Without a watched stage none of this is written. */
 #include "cg.h"
 
 #include <string.h>
@@ -30,10 +31,6 @@ static const char helpers[] =
 
 static bool watches(const Gen *G) {
     return G->p->watched.n && !G->o->emit;
-}
-
-void watch_begin(Gen *G) {
-    if (watches(G)) sb_puts(&G->helpers, helpers);
 }
 
 /* The counter of a stage (the last one is of what is outside of all stages) in this function. */
@@ -107,10 +104,25 @@ static int row_of(const Gen *G, const Func *f, int stage) {
     return -1;
 }
 
+static Stmt *find_few(StmtMap *m, Stmt *s) {
+    Gen *G = m->user;
+    int row = s->kind == ST_PRODUCE && !s->u.produce.is_consume ? row_of(G, s->u.produce.func, s->u.produce.stage) : -1;
+    if (row >= 0) G->few[row] |= points(s->u.produce.body) < FEW;
+    return st_map_kids(m, s);
+}
+
+void watch_begin(Gen *G) {
+    if (!watches(G)) return;
+    sb_puts(&G->helpers, helpers);
+    G->few = ARENA_ARRAY(G->arena, bool, G->p->watched.n);
+    StmtMap m = { .arena = G->arena, .ir = G->ir, .stmt = find_few, .user = G };
+    st_map(&m, G->p->body);
+}
+
 void watch_produce(Gen *G, const Stmt *s) {
     int row = watches(G) && !s->u.produce.is_consume ? row_of(G, s->u.produce.func, s->u.produce.stage) : -1;
     const Watched *w = row >= 0 ? &G->p->watched.at[row] : NULL;
-    if (!w || (!w->asked && points(s->u.produce.body) < FEW)) {
+    if (!w || (!w->asked && G->few[row])) {
         stmt(G, s->u.produce.body);
         return;
     }

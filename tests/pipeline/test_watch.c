@@ -209,6 +209,13 @@ START_TEST(advises) {
     ck_assert_str_eq(advice(m, "by"), "2 tasks a call for 3 threads: smaller factors, or another loop");
     mlc_module_free(m);
     mlc_ctx_free(ctx);
+    open_program("mlc 1\ninput in: i32[2];\nedge = repeat_edge(in);\nrdom k(0, 3; 0, 2);\nby(x, y) = sum(k, edge(x + k.x, y + k.y));\noutput by;\n");
+    m = compile("", (mlc_options){ .profile = true, .threads = 1 });
+    run(m);
+    ck_assert(row(m, "sum$1.u0").points == 6 * W * H && row(m, "sum$1.u0").ms < 0); /* nor are the copies at the borders */
+    ck_assert(row(m, "by").ms >= 0);
+    mlc_module_free(m);
+    mlc_ctx_free(ctx);
     open_program("mlc 1\ninput in: i32[2];\nrdom k(0, 3; 0, 2);\nby(x, y) = sum(k, in(x + k.x, y + k.y));\noutput by;\n");
     m = compile("by: vectorize(x, 8)", (mlc_options){ .profile = true, .threads = 1 });
     run(m);
