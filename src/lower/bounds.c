@@ -180,9 +180,19 @@ static Interval related(Build *b, const Facts *f, const StageNest *st, int n, co
     return i;
 }
 
-/* The variables of a stage, where its predicates hold, and where the plain ones do. */
+/* Ranges cut by predicates hang on each other, and a clamp that says nothing new there is lost before the last of them
+ * is left behind.  So an end that is known to be nearer without predicates stands. */
+static Interval nearer(Build *b, Interval i, Interval without) {
+    const Node *lo = i.lo && without.lo ? sim_simplify(b->ir, b->base, ir_max(b->ir, i.lo, without.lo)) : NULL;
+    const Node *hi = i.hi && without.hi ? sim_simplify(b->ir, b->base, ir_min(b->ir, i.hi, without.hi)) : NULL;
+    if (!i.lo || lo == without.lo) i.lo = without.lo;
+    if (!i.hi || hi == without.hi) i.hi = without.hi;
+    return i;
+}
+
+/* The variables of a stage: wherever they are, where its predicates hold, and where the plain ones do. */
 typedef struct {
-    const Facts *all, *plain;
+    const Facts *any, *all, *plain;
     PtrMap asked; /* coordinates of what the others read */
 } Points;
 
@@ -193,7 +203,8 @@ static void note_coords(void *user, const Node *e) {
 static Points points_of(Build *b, const StageNest *st, const Facts *f) {
     Points p;
     pm_init(&p.asked, b->arena);
-    p.all = p.plain = low_data_facts(b, with_where(b, st, st->n_where, f), st);
+    p.any = p.all = p.plain = low_data_facts(b, with_where(b, st, st->n_where, f), st);
+    if (st->n_where) p.any = low_data_facts(b, f, st);
     if (st->n_plain == st->n_where) return p;
     p.plain = low_data_facts(b, with_where(b, st, st->n_plain, f), st);
     for (int i = st->n_plain; i < st->n_where; i++) ir_visit(b->arena, st->where[i], note_coords, &p.asked);
@@ -210,6 +221,7 @@ static void add_coord(Build *b, const Points *p, Sim *all, const StageNest *st, 
     bool asked = pm_has(&p->asked, coord);
     const Facts *f = asked ? p->plain : p->all;
     Interval i = related(b, f, st, asked ? st->n_plain : st->n_where, coord, bounds_of(b, f, coord, &why));
+    if (p->any != f) i = nearer(b, i, bounds_of(b, p->any, coord, NULL));
     if (!i.lo || !i.hi) unbounded(b, ERR_UNBOUNDED, st, access->u.func, d, coord, why);
     *box = box->lo ? unite(b, all, *box, i) : i;
 }

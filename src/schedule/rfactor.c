@@ -231,13 +231,17 @@ static void unsplit(Factor *x, int i, RDom *dom) {
     find(x, s->old)->rel = rel;
 }
 
-static void unfuse(Factor *x, int i) {
+/* Where a guard holds, or sizes are not known, the quotient is kept in its range: no box could tell that it is. */
+static void unfuse(Factor *x, int i, bool guarded) {
     const Split *s = &x->st->split.at[i];
-    const Node *rel = find(x, s->old)->rel, *size = x->before[i][0];
+    const Node *rel = find(x, s->old)->rel, *size = x->before[i][0], *outer = x->before[i][1];
+    const Node *at = ir_make2(x->I, OP_DIV, rel, size);
+    int64_t n;
+    if (guarded || !ir_is_int(size, &n) || !ir_is_int(outer, &n)) at = at_least_0(x, ir_min(x->I, at, ir_sub(x->I, outer, ir_idx(x->I, 1))));
     set(x, s->inner, size);
-    set(x, s->outer, x->before[i][1]);
+    set(x, s->outer, outer);
     find(x, s->inner)->rel = ir_make2(x->I, OP_MOD, rel, size);
-    find(x, s->outer)->rel = ir_make2(x->I, OP_DIV, rel, size);
+    find(x, s->outer)->rel = at;
 }
 
 static void name_back(Factor *x, int i) {
@@ -259,7 +263,7 @@ static void substitutes(Factor *x, RDom *reduced, PtrMap *map) {
     }
     for (int i = x->st->split.n - 1; i >= 0; i--) {
         if (!x->ours[i]) continue;
-        if (x->st->split.at[i].kind == SPLIT_FUSE) unfuse(x, i);
+        if (x->st->split.at[i].kind == SPLIT_FUSE) unfuse(x, i, reduced->where.n > 0);
         else if (x->st->split.at[i].kind == SPLIT_RENAME) name_back(x, i);
         else unsplit(x, i, reduced);
     }
