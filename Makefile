@@ -110,7 +110,7 @@ check-asan:
 check-tsan:
 	@echo "  runs $(TSAN_SUITES)"
 	$(Q)$(MAKE) test BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread" TEST_DEPS= SUITE="$(TSAN_SUITES)" \
-	    TEST_ENV='CK_FORK=no TSAN_OPTIONS=die_after_fork=0 MLC_CACHE=$(BUILD)/tsan/cache MLC_CFLAGS=-fsanitize=thread'
+	    TEST_ENV='CK_FORK=no TSAN_OPTIONS=die_after_fork=0:allocator_may_return_null=1:suppressions=tools/tsan.supp MLC_CACHE=$(BUILD)/tsan/cache MLC_CFLAGS=-fsanitize=thread'
 
 check-valgrind: $(BUILD)/mlc_tests $(BUILD)/mlc
 	@echo "  runs $(VALGRIND_SUITES)"
