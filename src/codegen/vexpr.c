@@ -95,6 +95,11 @@ static bool lane_leaf(void *user, const Node *e) {
     return is_data(f->s, e);
 }
 
+/* No more than a name, or what binds as one. */
+static bool is_name(Text t) {
+    return t.prec == P_ATOM && !strchr(t.s, '(') && !strchr(t.s, '*');
+}
+
 /* A vector value becomes a variable of the lane loop, whose text takes the vector apart. */
 static const Node *lane_value(LaneForm *f, const Node *e) {
     Slice *s = f->s;
@@ -102,7 +107,7 @@ static const Node *lane_value(LaneForm *f, const Node *e) {
     bool is_bool = e->type == MLC_BOOL;
     Text v = is_bool ? slice_mask(s, e, 1) : slice_value(s, e);
     const char *type = is_bool ? mask_c(s, 1) : vt(s, type_of(e));
-    if (v.prec < P_ATOM || strchr(v.s, '(') || strchr(v.s, '*')) v = named(s, type, v);
+    if (!is_name(v)) v = named(s, type, v);
     Sym *sym = ARENA_NEW(G->arena, Sym);
     *sym = (Sym){ .name = "lane", .kind = SYM_LET, .type = type_of(e) };
     const Node *var = ir_var(G->ir, sym);
@@ -163,7 +168,7 @@ static const Node *store_mask(const Slice *s, const Storage *t) {
 static Text mask_lane(Slice *s, LaneForm *f, const Node *m) {
     if (!m) return atom("");
     Text t = slice_mask(s, m, 1);
-    if (strchr(t.s, '(')) t = named(s, mask_c(s, 1), t);
+    if (!is_name(t)) t = named(s, mask_c(s, 1), t);
     return atom(fmt(s->G, "if (%s[%s]) ", t.s, f->i));
 }
 
@@ -621,7 +626,7 @@ static void slice_visit(void *user, const Node *e) {
     int bytes = 0;
     bool is_bool = e->type == MLC_BOOL, shared = (intptr_t)pm_get(s->uses, e) > 1;
     Text t = is_bool ? mask_op(s, e, &bytes) : data_op(s, e);
-    bool plain = t.prec == P_ATOM && !strchr(t.s, '(') && !strchr(t.s, '*');
+    bool plain = is_name(t);
     /* A load's text is an lvalue: it binds as a unary operator. */
     if (t.prec == P_ATOM && *t.s == '*') t.prec = P_UNARY;
     if (!plain && (shared || strlen(t.s) > LONGEST)) t = named(s, is_bool ? mask_c(s, bytes) : vt(s, type_of(e)), t);

@@ -138,16 +138,29 @@ static void place_loop(StageSched *st, const char *name, int at, const Dim *from
     st->dim.at[at] = now;
 }
 
-static void move_prefetches(Factor *x, StageSched *to, const Dim *dims, int at) {
+/* What the parts call the loop that is dims[i]. */
+static const char *in_parts(Factor *x, const Dim *dims, int lanes, int i) {
+    return i == lanes ? x->var[x->lanes]->name : leaf_of(x, dims[i].name)->rvar;
+}
+
+/* Is the loop one of the parts now, and by what name? */
+static bool follow_loop(Factor *x, const char **loop, const Dim *dims, int lanes, int at) {
+    int i = 0;
+    while (i < at && strcmp(*loop, dims[i].name)) i++;
+    if (i < at) *loop = in_parts(x, dims, lanes, i);
+    return i < at;
+}
+
+static void move_prefetches(Factor *x, StageSched *to, const Dim *dims, int lanes, int at) {
     StageSched *st = x->st;
     int n = st->prefetch.n;
     st->prefetch.n = 0;
     for (int i = 0; i < n; i++) {
         Prefetch p = st->prefetch.at[i];
-        bool inner = false;
-        for (int k = 0; k < at; k++) inner |= !strcmp(dims[k].name, p.at);
-        if (inner) VEC_PUSH(x->r->arena, &to->prefetch, p);
-        else st->prefetch.at[st->prefetch.n++] = p;
+        if (follow_loop(x, &p.at, dims, lanes, at)) {
+            follow_loop(x, &p.from, dims, lanes, at);
+            VEC_PUSH(x->r->arena, &to->prefetch, p);
+        } else st->prefetch.at[st->prefetch.n++] = p;
     }
 }
 
@@ -159,8 +172,8 @@ static FuncSched *schedule_parts(Factor *x, const Dim *dims, int lanes, int at) 
         const RDom *dom = st->def->rdom;
         st->touched = true;
         if (i == 1) {
-            for (int k = 0; k < at; k++) place_loop(st, k == lanes ? u : dims[k].name, k, &dims[k]);
-            move_prefetches(x, st, dims, at);
+            for (int k = 0; k < at; k++) place_loop(st, in_parts(x, dims, lanes, k), k, &dims[k]);
+            move_prefetches(x, st, dims, lanes, at);
         } else if (i == 0) place_loop(st, u, 0, &dims[lanes]);
         else if (dom) place_loop(st, dom->var[0]->name, 0, &dims[lanes]);
     }
@@ -176,13 +189,9 @@ static void follow(Factor *x, Level *level, const Dim *dims, int lanes, int at) 
     if (level->stage >= 0 && level->stage != x->st->index) return;
     for (int i = 0; level->stage < 0 && i < own->stage.n; i++)
         if (i != x->st->index && sch_has_loop(&own->stage.at[i], level->loop)) return;
-    for (int i = 0; i < at; i++) {
-        if (strcmp(level->loop, dims[i].name)) continue;
-        level->func = x->parts;
-        level->stage = 1;
-        if (i == lanes) level->loop = x->var[x->lanes]->name;
-        return;
-    }
+    if (!follow_loop(x, &level->loop, dims, lanes, at)) return;
+    level->func = x->parts;
+    level->stage = 1;
 }
 
 static void derive(Resolve *r, StageSched *st, int lanes) {

@@ -16,6 +16,7 @@ enum { REDUCED = -1, IN_PLACE = -2 };
 /* A loop of the stage over its domain, innermost first. */
 typedef struct {
     const char *name;
+    const char *rvar;  /* the name of its RVar in the new domains */
     const Sym *whole;  /* the RVar itself, NULL: a piece */
     const Node *min, *extent;
     int kept;          /* number of the pair that keeps it; REDUCED; IN_PLACE: kept as the Var of dimension `place` */

@@ -72,6 +72,28 @@ static void undo_rename(Factor *x, int i) {
     set(x, s->outer, x->before[i][0]);
 }
 
+/* A split or a fuse had this name for a loop, which is no more. */
+static bool had(const StageSched *st, const bool *except, const char *name) {
+    bool found = false;
+    for (int i = 0; i < st->split.n; i++) {
+        const Split *s = &st->split.at[i];
+        if (!except || !except[i]) found |= !strcmp(s->old, name) || !strcmp(s->outer, name) || !strcmp(s->inner, name);
+    }
+    return found;
+}
+
+/* The loop's name, unless it was that of a loop over Vars before: in a definition names mean one thing. */
+static const char *rvar_name(Factor *x, const char *loop) {
+    const Func *f = x->st->func;
+    const char *name = loop;
+    for (;;) {
+        bool taken = had(x->st, x->ours, name) || (name != loop && find(x, name));
+        for (int d = 0; d < f->rank; d++) taken |= !strcmp(f->arg[d]->name, name);
+        if (!taken) return name;
+        name = arena_printf(x->r->arena, "%s$", name);
+    }
+}
+
 void sch_find_leaves(Factor *x) {
     const StageSched *st = x->st;
     const RDom *dom = st->def->rdom;
@@ -86,7 +108,7 @@ void sch_find_leaves(Factor *x) {
         const Piece *p = find(x, st->dim.at[i].name);
         if (!p) continue;
         sch_need_serial(x->r, &st->dim.at[i], x->line);
-        Leaf l = { .name = p->name, .min = ir_idx(x->I, 0), .extent = p->extent, .kept = REDUCED };
+        Leaf l = { .name = p->name, .rvar = rvar_name(x, p->name), .min = ir_idx(x->I, 0), .extent = p->extent, .kept = REDUCED };
         for (int k = 0; k < dom->n; k++) {
             if (dom->var[k]->name != l.name) continue;
             bool whole = true;
@@ -188,7 +210,7 @@ RDom *sch_factor_domain(Factor *x, bool kept) {
     if (n > MAX_RANK) fault_raise(x->r->fault, ERR_RANK_RANGE, &x->place, dom->name, n);
     for (int i = 0; i < x->leaf.n; i++) {
         const Leaf *l = &x->leaf.at[i];
-        if (is_in(x, l, kept)) add_rvar(x, dom, n, l->name, l->min, l->extent);
+        if (is_in(x, l, kept)) add_rvar(x, dom, n, l->rvar, l->min, l->extent);
     }
     if (!n && !kept) add_rvar(x, dom, 1, dom->name, ir_idx(x->I, 0), ir_idx(x->I, 1)); /* it may need conditions */
     return n || !kept ? dom : NULL;
@@ -389,10 +411,26 @@ static void add_moved(Factor *x) {
     for (int d = 0; d < st->func->rank; d++) {
         if (!x->moved[d]) continue;
         Dim dim = { .name = st->func->arg[d]->name, .is_pure = true, .line = x->line };
-        if (sch_find_loop(st, dim.name))
-            fault_raise(x->r->fault, ERR_LOOP_NAME_USED, &x->place, dim.name, sch_stage_name(x->r->arena, st->func, st->index));
         VEC_PUSH(x->r->arena, &st->dim, dim);
     }
+}
+
+/* No other loop has its name, nor had it. */
+static void check_moved(Factor *x) {
+    const StageSched *st = x->st;
+    for (int d = 0; d < st->func->rank; d++) {
+        const char *name = st->func->arg[d]->name;
+        int loops = 0;
+        for (int i = 0; i < st->dim.n; i++) loops += !strcmp(st->dim.at[i].name, name);
+        if (x->moved[d] && (loops > 1 || had(st, NULL, name)))
+            fault_raise(x->r->fault, ERR_LOOP_NAME_USED, &x->place, name, sch_stage_name(x->r->arena, st->func, st->index));
+    }
+}
+
+/* The loop of an RVar by another name is called what it was. */
+static void call_back(Factor *x, const Leaf *l) {
+    Split s = { .kind = SPLIT_RENAME, .old = l->rvar, .outer = l->name, .inner = "", .line = x->line };
+    if (strcmp(l->rvar, l->name)) VEC_PUSH(x->r->arena, &x->st->split, s);
 }
 
 /* The stage's loops: those over Vars as they are, those kept, and those of coordinates. */
@@ -409,9 +447,11 @@ static void join_loops(Factor *x) {
         bool of_domain = l < x->leaf.n && !strcmp(d.name, x->leaf.at[l].name);
         if (of_domain && !is_in(x, &x->leaf.at[l++], true)) continue;
         if (of_domain && x->lanes < 0) d = (Dim){ .name = d.name, .is_rvar = true, .line = x->line };
+        if (of_domain) call_back(x, &x->leaf.at[l - 1]);
         VEC_PUSH(x->r->arena, &st->dim, d);
     }
     if (x->lanes < 0) add_moved(x);
+    check_moved(x);
     st->touched = true;
 }
 
