@@ -276,11 +276,12 @@ static bool is_var(const Node *e, const Sym *s) {
 }
 
 /* The variables of an update before it has loops: Vars over the box, RVars over their domain. */
-static Points update_points(Build *b, const FuncNest *fn, const StageNest *st, const Facts *f) {
+static Points update_points(Build *b, const StageNest *st, const Interval *box) {
+    const Facts *f = b->base;
     const Def *def = st->sched->def;
     for (int d = 0; d < def->rank; d++) {
         const Node *c = def->coord[d];
-        if (c->op == OP_VAR && c->u.sym->kind == SYM_VAR) f = with_range(b, f, c->u.sym, fn->box[d]);
+        if (c->op == OP_VAR && c->u.sym->kind == SYM_VAR) f = with_range(b, f, c->u.sym, box[d]);
     }
     for (int i = 0; def->rdom && i < def->rdom->n; i++) {
         const Node *min = def->rdom->min[i], *last;
@@ -290,16 +291,30 @@ static Points update_points(Build *b, const FuncNest *fn, const StageNest *st, c
     return points_of(b, st, f);
 }
 
-static bool widen(Build *b, FuncNest *fn, const StageNest *st, const Facts *outer, const Facts *f, int d,
+static bool widen(Build *b, const StageNest *st, Interval *box, const Facts *outer, const Facts *f, int d,
                   const Node *coord, ErrCode code) {
-    const Node *pure = fn->sched->stage.at[0].def->coord[d], *why = NULL;
+    const Node *pure = st->fn->sched->stage.at[0].def->coord[d], *why = NULL;
     if (is_var(coord, pure->u.sym)) return false;
     if (coord == st->sched->def->coord[d] && coord->op == OP_VAR && coord->u.sym->kind == SYM_VAR) return false;
     Interval i = bounds_of(b, f, coord, &why);
-    if (!i.lo || !i.hi) unbounded(b, code, st, fn->func, d, coord, why);
-    Interval now = fn->box[d].lo ? low_union(b, outer, fn->box[d], i) : i;
-    bool changed = now.lo != fn->box[d].lo || now.hi != fn->box[d].hi;
-    fn->box[d] = now;
+    if (!i.lo || !i.hi) unbounded(b, code, st, st->fn->func, d, coord, why);
+    Interval now = box[d].lo ? low_union(b, outer, box[d], i) : i;
+    bool changed = now.lo != box[d].lo || now.hi != box[d].hi;
+    box[d] = now;
+    return changed;
+}
+
+/* The box widened by what the update writes and reads of its Func at these points. */
+static bool cover_update(Build *b, const StageNest *st, const Points *p, Interval *box, const Facts *outer) {
+    const Func *f = st->fn->func;
+    const Read *self = find_read(st, f);
+    bool changed = false;
+    for (int d = 0; d < f->rank; d++) changed |= widen(b, st, box, outer, p->all, d, st->coord[d], ERR_UNBOUNDED_WRITE);
+    for (int i = 0; self && i < self->access.n; i++)
+        for (int d = 0; d < f->rank; d++) {
+            const Node *coord = self->access.at[i]->kid[d];
+            changed |= widen(b, st, box, outer, pm_has(&p->asked, coord) ? p->plain : p->all, d, coord, ERR_UNBOUNDED);
+        }
     return changed;
 }
 
@@ -309,16 +324,16 @@ void low_cover_updates(Build *b, FuncNest *fn, const Facts *outer) {
     for (int round = 0; changed && round <= fn->func->rank + 1; round++) {
         changed = false;
         for (int s = 1; s < fn->stage.n; s++) {
-            const StageNest *st = fn->stage.at[s];
-            const Points p = update_points(b, fn, st, b->base);
-            for (int d = 0; d < fn->func->rank; d++)
-                changed |= widen(b, fn, st, outer, p.all, d, st->coord[d], ERR_UNBOUNDED_WRITE);
-            const Read *self = find_read(st, fn->func);
-            for (int i = 0; self && i < self->access.n; i++)
-                for (int d = 0; d < fn->func->rank; d++) {
-                    const Node *coord = self->access.at[i]->kid[d];
-                    changed |= widen(b, fn, st, outer, pm_has(&p.asked, coord) ? p.plain : p.all, d, coord, ERR_UNBOUNDED);
-                }
+            const Points p = update_points(b, fn->stage.at[s], fn->box);
+            changed |= cover_update(b, fn->stage.at[s], &p, fn->box, outer);
         }
     }
+}
+
+void low_cover_padding(Build *b, StageNest *st, const Facts *outer) {
+    bool past = false;
+    for (int d = 0; d < st->fn->func->rank; d++) past |= st->covered[d].hi != st->fn->box[d].hi;
+    if (!past || !st->index) return;
+    const Points p = update_points(b, st, st->covered);
+    cover_update(b, st, &p, st->covered, outer);
 }

@@ -11,6 +11,10 @@ bool low_is_shaped(const FuncNest *fn, int d) {
     return fn->sched->bound[d].extent || fn->sched->align[d].modulus;
 }
 
+bool low_is_padded(const FuncNest *fn, int d) {
+    return fn->computed[d].lo != fn->box[d].lo || fn->computed[d].hi != fn->box[d].hi;
+}
+
 static Interval from(Build *b, const Node *lo, const Node *length) {
     return (Interval){ lo, ir_sub(b->ir, ir_add(b->ir, lo, length), ir_idx(b->ir, 1)) };
 }

@@ -76,7 +76,7 @@ static const char *obstacle(Build *b, const FuncNest *fn, int d) {
     if (fn->store == fn->compute) return "it is stored where it is computed";
     if (fn->sched->ring) return "each iteration has a part of a ring buffer";
     if (low_whole_reads(b, fn)) return "an extern stage reads it";
-    if (fn->computed[d].hi != fn->box[d].hi) return "a tail rounds its loop up";
+    if (low_is_padded(fn, d)) return "a tail rounds its loop up";
     if (blends(fn)) return "a tail blends with what is there";
     if (fn->sched->bound[d].extent) return "its bound is computed whole";
     if (fn->sched->align[d].modulus) return "it is aligned";

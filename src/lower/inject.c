@@ -232,6 +232,14 @@ static void written_box(Build *b, FuncNest *fn) {
 
 /* ---- the whole ---- */
 
+/* Both intervals hold what is needed: the part that they share does, and is no longer than either. */
+static Interval within(Build *b, const Facts *f, Interval i, Interval other) {
+    Interner *I = b->ir;
+    if (!sim_prove(I, f, ir_make2(I, OP_LE, other.lo, i.lo))) i.lo = sim_simplify(I, f, ir_max(I, i.lo, other.lo));
+    if (!sim_prove(I, f, ir_make2(I, OP_LE, i.hi, other.hi))) i.hi = sim_simplify(I, f, ir_min(I, i.hi, other.hi));
+    return i;
+}
+
 /* Constant bounds of the box's length: of the box itself, or of the one that last tiles would have if they
  * were whole. */
 static void find_most(Build *b, FuncNest *fn, const Facts *facts) {
@@ -250,6 +258,7 @@ static void find_most(Build *b, FuncNest *fn, const Facts *facts) {
     for (int d = 0; d < fn->func->rank; d++) {
         const Node *length = low_length(b, facts, loose[d]);
         if (!sim_const_bounds(b->ir, facts, length, &lo, &fn->most[d])) fn->most[d] = 0;
+        else fn->box[d] = within(b, facts, fn->box[d], loose[d]);
     }
     b->loose = false;
 }

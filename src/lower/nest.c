@@ -115,12 +115,13 @@ static void find_extents(Nesting *n) {
             continue;
         }
         if (s->kind == SPLIT_FUSE) { /* an empty piece makes the whole empty, also where both are negative */
-            n->before[i][0] = not_negative(n, find(n, s->inner)->extent);
-            n->before[i][1] = not_negative(n, find(n, s->outer)->extent);
+            n->before[i][0] = find(n, s->inner)->extent;
+            n->before[i][1] = find(n, s->outer)->extent;
+            const Node *columns = not_negative(n, n->before[i][0]), *rows = not_negative(n, n->before[i][1]);
             int64_t most;
             if (__builtin_mul_overflow(find(n, s->inner)->most, find(n, s->outer)->most, &most)) most = 0; /* unknown */
             Piece *fused = find(n, s->old);
-            fused->extent = simple(n, ir_mul(I(n), n->before[i][1], n->before[i][0]));
+            fused->extent = simple(n, ir_mul(I(n), rows, columns));
             fused->most = most;
             continue;
         }
@@ -301,17 +302,19 @@ static const Node *rows_of(const Nesting *n, const Node *points, const Piece *fu
     return ir_make2(I(n), OP_DIV, ir_sub(I(n), ir_add(I(n), points, size), ir_idx(I(n), 1)), size);
 }
 
-/* Pieces of a join: its relative index divided.  Each gets a name, so that it is computed once. */
+/* Pieces of a join: its relative index divided.  Each gets a name, so that it is computed once.  They range as they did
+ * before, and no further where that is empty: an end of a box that is known as one expression stays that one. */
 static void value_of_fuse(Nesting *n, const Split *s, const Node *const *extent) {
     Piece fused = *find(n, s->old); /* whose name one of its pieces may have */
-    const Node *size = extent[0], *one = ir_idx(I(n), 1), *zero = ir_idx(I(n), 0);
+    const Node *size = not_negative(n, extent[0]), *one = ir_idx(I(n), 1), *zero = ir_idx(I(n), 0);
     Scope *at = fused.avail;
-    Piece inner = { .name = s->inner, .extent = size, .covered = size, .stored = size, .outermost = fused.outermost, .avail = at };
+    Piece inner = { .name = s->inner, .extent = extent[0], .covered = extent[0], .stored = extent[0], .outermost = fused.outermost,
+                    .avail = at };
     Piece outer = { .name = s->outer, .extent = extent[1], .outermost = fused.outermost, .avail = at, .clips = fused.clips,
                     .past = fused.past };
     outer.covered = rows_of(n, fused.covered, &fused, extent[1], size);
     outer.stored = rows_of(n, fused.stored, &fused, extent[1], size);
-    Interval columns = { zero, ir_sub(I(n), size, one) }, rows = { zero, ir_sub(I(n), outer.covered, one) };
+    Interval columns = { zero, ir_sub(I(n), extent[0], one) }, rows = { zero, ir_sub(I(n), outer.covered, one) };
     const Node *rest = simple(n, ir_make2(I(n), OP_MOD, fused.rel, size)), *quotient = ir_make2(I(n), OP_DIV, fused.rel, size);
     NestLet *let = bind(n, at, loop_name(n, s->inner), rest, columns, fused.outermost, false);
     let->coarse = !ir_is_const(size);
@@ -463,6 +466,7 @@ static void find_points(Nesting *n) {
         const Node *p = point(n, def->rdom->var[i]->name, &ignored);
         pm_put(&map, def->rdom->var[i], (void *)(uintptr_t)p);
     }
+    low_cover_padding(n->b, st, n->facts);
     substitute_points(n, &map);
 }
 

@@ -175,6 +175,9 @@ void low_required(Build *b, Func *f, const Scope *at, Interval *box);
 void low_required_by(Build *b, Func *f, const StageNest *reader, const Scope *at, Interval *box);
 /* Widens the box of a Func with updates by what they write and read of it. */
 void low_cover_updates(Build *b, FuncNest *fn, const Facts *f);
+/* Widens what the stage covers by what it writes and reads of its Func at points past the end of its box: f(x, g(x)) does
+ * so in y too.  Before its points are put in. */
+void low_cover_padding(Build *b, StageNest *st, const Facts *f);
 /* The range of a node over the given facts, which must be bounded. */
 const Node *low_length(Build *b, const Facts *f, Interval i); /* hi - lo + 1 */
 
@@ -189,6 +192,7 @@ void low_check_rounded(Build *b, const StageNest *st, const char *dimension, con
 /* box.c: what bound, bound_extent, align_bounds and align_extent make of the box that is needed. */
 void low_shape_box(Build *b, FuncNest *fn, const Facts *f);
 bool low_is_shaped(const FuncNest *fn, int d);
+bool low_is_padded(const FuncNest *fn, int d); /* tails store past the box */
 
 /* nest.c: the loops of one stage over fn->box: how long they are, then the loops themselves. */
 void low_measure_stage(Build *b, StageNest *st);

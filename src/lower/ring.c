@@ -20,7 +20,7 @@ void low_ring_place(Build *b, const FuncNest *fn) {
 
 /* The longest box, from 0: of constant length where that is known. */
 Interval low_ring_box(Build *b, const FuncNest *fn, int d) {
-    if (fn->most[d] > 0 && fn->computed[d].hi == fn->box[d].hi) return (Interval){ ir_idx(b->ir, 0), ir_idx(b->ir, fn->most[d] - 1) };
+    if (fn->most[d] > 0 && !low_is_padded(fn, d)) return (Interval){ ir_idx(b->ir, 0), ir_idx(b->ir, fn->most[d] - 1) };
     const Facts *all = low_facts(b, NULL, fn->compute), *inner = low_facts(b, fn->store, fn->compute);
     const Node *most = sim_bounds(b->ir, inner, low_length(b, all, fn->computed[d]), NULL).hi;
     if (!most) {
