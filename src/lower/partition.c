@@ -179,48 +179,48 @@ static Stmt *steady_if(StmtMap *m, Stmt *s) {
 
 enum { FEW = 8 };
 
+/* The statements right inside of s: how many, -1 where it is none that holds others; `pair` is room for two. */
+static int kids_of(const Stmt *s, Stmt *pair[2], Stmt *const **at) {
+    *at = pair;
+    pair[0] = pair[1] = NULL;
+    switch (s->kind) {
+    case ST_BLOCK: *at = s->u.block.at; return s->u.block.n;
+    case ST_FOR: pair[0] = s->u.loop.body; return 1;
+    case ST_LET: pair[0] = s->u.let.body; return 1;
+    case ST_IF: pair[0] = s->u.cond.yes; pair[1] = s->u.cond.no; return 2;
+    case ST_ALLOC: pair[0] = s->u.alloc.body; return 1;
+    case ST_PRODUCE: pair[0] = s->u.produce.body; return 1;
+    case ST_TURN: pair[0] = s->u.turn.body; return 1;
+    case ST_FORK: pair[0] = s->u.fork.task; pair[1] = s->u.fork.rest; return 2;
+    default: return -1;
+    }
+}
+
+/* A loop that runs its iterations one by one or in threads, not as lanes or copies. */
+static bool is_stepped(const Stmt *s) {
+    return s->kind == ST_FOR && (s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL);
+}
+
 /* Does s hold a loop of more than a few iterations? */
 static bool is_long(const Stmt *s) {
+    Stmt *pair[2], *const *at;
     int64_t n;
     if (!s) return false;
-    switch (s->kind) {
-    case ST_BLOCK:
-        for (int i = 0; i < s->u.block.n; i++)
-            if (is_long(s->u.block.at[i])) return true;
-        return false;
-    case ST_FOR:
-        if ((s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL) &&
-            !(ir_is_int(s->u.loop.extent, &n) && n <= FEW)) return true;
-        return is_long(s->u.loop.body);
-    case ST_LET: return is_long(s->u.let.body);
-    case ST_IF: return is_long(s->u.cond.yes) || is_long(s->u.cond.no);
-    case ST_ALLOC: return is_long(s->u.alloc.body);
-    case ST_PRODUCE: return is_long(s->u.produce.body);
-    case ST_TURN: return is_long(s->u.turn.body);
-    case ST_FORK: return is_long(s->u.fork.task) || is_long(s->u.fork.rest);
-    default: return false;
-    }
+    if (is_stepped(s) && !(ir_is_int(s->u.loop.extent, &n) && n <= FEW)) return true;
+    for (int i = 0, kids = kids_of(s, pair, &at); i < kids; i++)
+        if (is_long(at[i])) return true;
+    return false;
 }
 
 /* The statements that s becomes when its loops are unrolled. */
 static int64_t written(const Stmt *s) {
+    Stmt *pair[2], *const *at;
     int64_t n = 0, extent;
     if (!s) return 0;
-    switch (s->kind) {
-    case ST_BLOCK:
-        for (int i = 0; i < s->u.block.n; i++) n += written(s->u.block.at[i]);
-        return n;
-    case ST_FOR:
-        n = written(s->u.loop.body);
-        return s->u.loop.kind == LOOP_UNROLL && ir_is_int(s->u.loop.extent, &extent) ? n * extent : n;
-    case ST_LET: return written(s->u.let.body);
-    case ST_IF: return written(s->u.cond.yes) + written(s->u.cond.no);
-    case ST_ALLOC: return written(s->u.alloc.body);
-    case ST_PRODUCE: return written(s->u.produce.body);
-    case ST_TURN: return written(s->u.turn.body);
-    case ST_FORK: return written(s->u.fork.task) + written(s->u.fork.rest);
-    default: return 1;
-    }
+    int kids = kids_of(s, pair, &at);
+    if (kids < 0) return 1;
+    for (int i = 0; i < kids; i++) n += written(at[i]);
+    return s->kind == ST_FOR && s->u.loop.kind == LOOP_UNROLL && ir_is_int(s->u.loop.extent, &extent) ? n * extent : n;
 }
 
 /* Conditions in the bounds of a loop, in a name, in an `if` are asked once for all that stands inside.  Where
@@ -272,26 +272,14 @@ static Stmt *steady_stmt(StmtMap *m, Stmt *s) {
 
 /* Serial and parallel loops inside one another in s. */
 static int loop_depth(const Stmt *s) {
-    int most = 0, d;
+    Stmt *pair[2], *const *at;
+    int most = 0;
     if (!s) return 0;
-    switch (s->kind) {
-    case ST_BLOCK:
-        for (int i = 0; i < s->u.block.n; i++)
-            if ((d = loop_depth(s->u.block.at[i])) > most) most = d;
-        return most;
-    case ST_FOR: return loop_depth(s->u.loop.body) + (s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL);
-    case ST_LET: return loop_depth(s->u.let.body);
-    case ST_IF:
-        most = loop_depth(s->u.cond.yes);
-        return (d = loop_depth(s->u.cond.no)) > most ? d : most;
-    case ST_ALLOC: return loop_depth(s->u.alloc.body);
-    case ST_PRODUCE: return loop_depth(s->u.produce.body);
-    case ST_TURN: return loop_depth(s->u.turn.body);
-    case ST_FORK:
-        most = loop_depth(s->u.fork.task);
-        return (d = loop_depth(s->u.fork.rest)) > most ? d : most;
-    default: return 0;
+    for (int i = 0, kids = kids_of(s, pair, &at); i < kids; i++) {
+        int depth = loop_depth(at[i]);
+        most = depth > most ? depth : most;
     }
+    return most + is_stepped(s);
 }
 
 static Stmt *part(Partition *p, const Stmt *loop, const Node *from, const Node *to, Stmt *body) {
