@@ -283,14 +283,12 @@ mlc_fn mlc_function(mlc_module *m, const char *signature, mlc_error_info *error)
         pl_give_error(error, &f);
         return NULL;
     }
-    pthread_mutex_lock(&m->lock);
-    m->arena.fault = &f;
+    module_enter(m, &f);
     if (FAULT_TRY(&f, b)) {
         fn = function(m, signature, &f);
         FAULT_END(&f, b);
     }
-    m->arena.fault = &m->fault;
-    pthread_mutex_unlock(&m->lock);
+    module_leave(m);
     pl_give_error(error, &f);
     return fn;
 }

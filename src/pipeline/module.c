@@ -11,9 +11,20 @@ mlc_module *module_new(const mlc_allocator *hook, Fault *f) {
     memset(m, 0, sizeof *m);
     m->hook = *hook;
     arena_init(&m->arena, hook, f);
-    pthread_mutex_init(&m->lock, NULL);
+    lock_init(&m->lock);
     atomic_init(&m->refs, 1);
     return m;
+}
+
+/* A child of fork that finds another thread's work half done leaves the memory of it alone. */
+void module_enter(mlc_module *m, Fault *f) {
+    if (lock_take(&m->lock)) arena_init(&m->arena, &m->hook, f);
+    m->arena.fault = f;
+}
+
+void module_leave(mlc_module *m) {
+    m->arena.fault = &m->fault;
+    lock_leave(&m->lock);
 }
 
 void module_unref(mlc_module *m) {
@@ -23,7 +34,7 @@ void module_unref(mlc_module *m) {
     memo_free(m->hook_user.memo);
     watch_free(m->watch);
     rt_unref(m->hook_user.rt);
-    pthread_mutex_destroy(&m->lock);
+    lock_end(&m->lock);
     mlc_allocator hook = m->hook;
     arena_free(&m->arena);
     hook.resize(hook.user, m, 0);
@@ -246,14 +257,12 @@ static Code *code_of(mlc_module *m, int variant, Fault *f) {
     if (ready) return ready;
     Barrier b;
     Code *volatile c = NULL;
-    pthread_mutex_lock(&m->lock);
-    m->arena.fault = f;
+    module_enter(m, f);
     if (FAULT_TRY(f, b)) {
         c = build_variant(m, variant);
         FAULT_END(f, b);
     }
-    m->arena.fault = &m->fault;
-    pthread_mutex_unlock(&m->lock);
+    module_leave(m);
     if (!c) fault_jump(f);
     return c;
 }
@@ -292,7 +301,7 @@ static void run_snapshot(mlc_module *m, mlc_buffer *const *buffers, const mlc_sc
     Snapshot *s = m->snapshot;
     Barrier b;
     volatile bool good = false;
-    pthread_mutex_lock(&m->lock);
+    module_enter(m, f);
     if (FAULT_TRY(f, b)) {
         for (int i = 0; i < s->n_inputs; i++) s->input[i]->bound = buffers[i];
         for (int i = 0; i < s->n_params; i++) {
@@ -306,7 +315,7 @@ static void run_snapshot(mlc_module *m, mlc_buffer *const *buffers, const mlc_sc
         good = true;
         FAULT_END(f, b);
     }
-    pthread_mutex_unlock(&m->lock);
+    module_leave(m);
     if (!good) fault_jump(f);
 }
 

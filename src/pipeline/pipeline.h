@@ -126,7 +126,7 @@ struct mlc_module {
     mlc_times times;
     int n_ext;
     ExternFn *ext;
-    pthread_mutex_t lock; /* the arena: building the general variant, making functions, interpreting */
+    Lock lock; /* the arena: building the general variant, making functions, interpreting */
     _Atomic(Code *) code[VARIANTS];
     Watch *watch;         /* profiled or traced, else NULL */
     int n_watched;
@@ -136,6 +136,9 @@ struct mlc_module {
 };
 
 mlc_module *module_new(const mlc_allocator *hook, Fault *f);
+/* Into the arena, whose faults go to f. */
+void module_enter(mlc_module *m, Fault *f);
+void module_leave(mlc_module *m);
 void module_unref(mlc_module *m);
 /* Notes why a buffer of another rank is refused: rank -1 is that of mlc_wrap, where the extents make no shape. */
 void pl_note_rank(Fault *f, const Place *place, const char *name, const mlc_buffer *b, int rank);

@@ -9,7 +9,7 @@ enum { KEPT = 32 };
 typedef struct {
     mlc_allocator hook;
     Runtime *rt;
-    pthread_mutex_t lock;
+    Lock lock;
     mlc_module *module[KEPT]; /* most recent first */
     int n;
 } State;
@@ -19,7 +19,7 @@ static void state_drop(void *p) {
     if (!s) return;
     for (int i = 0; i < s->n; i++) module_unref(s->module[i]);
     rt_unref(s->rt);
-    pthread_mutex_destroy(&s->lock);
+    lock_end(&s->lock);
     s->hook.resize(s->hook.user, s, 0);
 }
 
@@ -31,7 +31,7 @@ static State *state_of(mlc_ctx *ctx) {
     if (!fresh) return NULL;
     memset(fresh, 0, sizeof *fresh);
     fresh->hook = ctx->hook;
-    pthread_mutex_init(&fresh->lock, NULL);
+    lock_init(&fresh->lock);
     fresh->rt = rt_new(&ctx->hook, ctx->log, ctx->log_user);
     void *none = NULL;
     bool mine = fresh->rt && __atomic_compare_exchange_n(&ctx->runtime.state, &none, fresh, false, __ATOMIC_ACQ_REL,
@@ -50,11 +50,16 @@ Runtime *state_runtime(mlc_ctx *ctx, Fault *f) {
     return rt_ref(s->rt);
 }
 
+/* What another thread of the parent was changing at a fork is lost to the child. */
+static void state_lock(State *s) {
+    if (lock_take(&s->lock)) s->n = 0;
+}
+
 mlc_module *state_find(mlc_ctx *ctx, const char *key, int threads) {
     State *s = state_of(ctx);
     mlc_module *found = NULL;
     if (!s) return NULL;
-    pthread_mutex_lock(&s->lock);
+    state_lock(s);
     for (int i = 0; i < s->n && !found; i++) {
         if (strcmp(s->module[i]->key, key) || s->module[i]->hook_user.threads != threads) continue;
         found = s->module[i];
@@ -62,7 +67,7 @@ mlc_module *state_find(mlc_ctx *ctx, const char *key, int threads) {
         s->module[0] = found;
         atomic_fetch_add(&found->refs, 1);
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_leave(&s->lock);
     return found;
 }
 
@@ -70,10 +75,10 @@ void state_keep(mlc_ctx *ctx, mlc_module *m) {
     State *s = state_of(ctx);
     if (!s) return;
     atomic_fetch_add(&m->refs, 1);
-    pthread_mutex_lock(&s->lock);
+    state_lock(s);
     mlc_module *last = s->n == KEPT ? s->module[--s->n] : NULL;
     memmove(s->module + 1, s->module, sizeof *s->module * (size_t)s->n++);
     s->module[0] = m;
-    pthread_mutex_unlock(&s->lock);
+    lock_leave(&s->lock);
     module_unref(last);
 }

@@ -12,9 +12,7 @@
  * with none, and the memory of its parent's entries stays lost to it. */
 #include "runtime/runtime.h"
 
-#include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 enum { BUCKETS = 64 };
@@ -35,8 +33,7 @@ struct Entry {
 
 struct Memo {
     Heap *heap;
-    pthread_mutex_t lock;
-    _Atomic pid_t pid; /* the process that the lock is of; 0 while a child makes it its own */
+    Lock lock;
     size_t limit, bytes;
     int64_t entries;
     _Atomic int64_t hits, misses;
@@ -46,32 +43,17 @@ struct Memo {
 Memo *memo_new(Heap *heap) {
     Memo *m = heap_alloc(heap, sizeof *m);
     if (!m) return NULL;
-    *m = (Memo){ .heap = heap, .limit = first_limit, .pid = getpid() };
-    pthread_mutex_init(&m->lock, NULL);
+    *m = (Memo){ .heap = heap, .limit = first_limit };
+    lock_init(&m->lock);
     return m;
 }
 
-/* The first to come in a child of fork; the others wait until it is through. */
-static void adopt(Memo *m, pid_t self) {
-    if (!pthread_mutex_trylock(&m->lock)) {
-        pthread_mutex_unlock(&m->lock);
-    } else {
-        pthread_mutex_init(&m->lock, NULL);
-        m->newest = m->oldest = NULL;
-        memset(m->bucket, 0, sizeof m->bucket);
-        m->bytes = 0;
-        m->entries = 0;
-    }
-    atomic_store(&m->pid, self);
-}
-
 static void lock(Memo *m) {
-    pid_t self = getpid(), pid;
-    while ((pid = atomic_load(&m->pid)) != self) {
-        if (pid && atomic_compare_exchange_strong(&m->pid, &pid, 0)) adopt(m, self);
-        else rt_relax();
-    }
-    pthread_mutex_lock(&m->lock);
+    if (!lock_take(&m->lock)) return;
+    m->newest = m->oldest = NULL;
+    memset(m->bucket, 0, sizeof m->bucket);
+    m->bytes = 0;
+    m->entries = 0;
 }
 
 /* ---- keys: numbers, then for each input the shape of what is read of it and the elements ---- */
@@ -205,7 +187,7 @@ static Entry *use(Memo *m, const Entry *as) {
         take_out(m, e);
         put_first(m, e);
     }
-    pthread_mutex_unlock(&m->lock);
+    lock_leave(&m->lock);
     if (!e || !memcmp(e->key, as->key, as->key_bytes)) return e;
     memo_leave(m, e);
     return NULL;
@@ -244,7 +226,7 @@ void memo_keep(Memo *m, void *entry) {
         m->entries++;
         shrink(m, &free);
     }
-    pthread_mutex_unlock(&m->lock);
+    lock_leave(&m->lock);
     free_list(m, free);
 }
 
@@ -252,7 +234,7 @@ void memo_leave(Memo *m, void *entry) {
     Entry *e = entry;
     lock(m);
     bool last = --e->users == 0 && !e->kept;
-    pthread_mutex_unlock(&m->lock);
+    lock_leave(&m->lock);
     if (last) free_entry(m, e);
 }
 
@@ -263,7 +245,7 @@ void memo_limit(Memo *m, size_t bytes) {
     lock(m);
     m->limit = bytes;
     shrink(m, &free);
-    pthread_mutex_unlock(&m->lock);
+    lock_leave(&m->lock);
     free_list(m, free);
 }
 
@@ -274,20 +256,20 @@ void memo_evict(Memo *m, const int64_t *key) {
         older = e->older;
         if (!key || (e->has_evict && e->evict == *key)) drop(m, e, &free);
     }
-    pthread_mutex_unlock(&m->lock);
+    lock_leave(&m->lock);
     free_list(m, free);
 }
 
 mlc_memo_stats memo_stats(Memo *m) {
     lock(m);
     mlc_memo_stats s = { m->entries, (int64_t)m->bytes, atomic_load(&m->hits), atomic_load(&m->misses) };
-    pthread_mutex_unlock(&m->lock);
+    lock_leave(&m->lock);
     return s;
 }
 
 void memo_free(Memo *m) {
     if (!m) return;
     memo_evict(m, NULL);
-    pthread_mutex_destroy(&m->lock);
+    lock_end(&m->lock);
     heap_release(m->heap, m);
 }

@@ -9,6 +9,8 @@
 #include <mlc/runtime.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
 
 /* First member of whatever a buffer owns. */
 typedef struct BufferOwner {
@@ -35,6 +37,17 @@ typedef struct {
 } HookUser;
 void rt_hooks(mlc_hooks *hooks, HookUser *user);
 Memo *rt_memo(Runtime *rt); /* a new cache in its memory; NULL: no memory */
+
+/* ---- locks (lock.c) ---- */
+typedef struct {
+    pthread_mutex_t mutex;
+    _Atomic pid_t pid; /* the process that it is of; 0 while a child makes it its own */
+} Lock;
+void lock_init(Lock *l);
+/* True, once in a child of fork: it was held by a thread of the parent, and what it guards is in any state. */
+bool lock_take(Lock *l);
+void lock_leave(Lock *l);
+void lock_end(Lock *l); /* nobody holds or waits for it */
 
 /* ---- threads (pool.c) ---- */
 typedef struct Pool Pool;
