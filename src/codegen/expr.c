@@ -146,6 +146,14 @@ static Text extreme(Gen *G, const Node *e, const Text *k) {
     return call2(G, helper(G, e->op == OP_MIN ? "min" : "max", t, 1), k, 2);
 }
 
+/* gcc makes 0.0 - (f32)i of one C expression -(f32)i, whose zero has the other sign. */
+static Text subtract(Gen *G, const Node *e, const Text *k) {
+    mlc_type t = type_of(e);
+    const Node *from = e->kid[0];
+    if (ty_is_float(t) && ir_is_const(from) && from->u.f == 0) return call2(G, helper(G, "sub", t, 1), k, 2);
+    return arithmetic(G, t, k[0], "-", k[1], P_ADD);
+}
+
 static Text negate(Gen *G, mlc_type t, Text a) {
     Text zero = atom("0");
     if (ty_is_float(t)) return at_prec(fmt(G, "-%s", wrap(G, a, P_ATOM)), P_UNARY);
@@ -161,7 +169,7 @@ Text scalar_op(Gen *G, const Node *e, const Text *k) {
     mlc_type t = type_of(e), of = e->n ? type_of(e->kid[0]) : t;
     switch ((Op)e->op) {
     case OP_ADD: return arithmetic(G, t, k[0], "+", k[1], P_ADD);
-    case OP_SUB: return arithmetic(G, t, k[0], "-", k[1], P_ADD);
+    case OP_SUB: return subtract(G, e, k);
     case OP_MUL: return arithmetic(G, t, k[0], "*", k[1], P_MUL);
     case OP_DIV: case OP_MOD: return divide(G, e, k);
     case OP_NEG: return negate(G, t, k[0]);

@@ -167,8 +167,9 @@ static Stmt *branch(StmtMap *m, Stmt *s) {
     int64_t c;
     if (ir_is_int(cond, &c)) return st_map(m, c ? s->u.cond.yes : s->u.cond.no);
     const Node *holds = without_likely(cond);
-    /* Lanes that store nothing still load: that they do not run is nothing to rely on. */
-    Stmt *yes = s->u.cond.mask == MASK_STORES ? st_map(m, s->u.cond.yes) : under(m, s->u.cond.yes, holds);
+    /* Where one of loads and stores is masked alone, the other runs in every lane: nothing holds of both. */
+    bool all_run = s->u.cond.mask == MASK_STORES || s->u.cond.mask == MASK_LOADS;
+    Stmt *yes = all_run ? st_map(m, s->u.cond.yes) : under(m, s->u.cond.yes, holds);
     Stmt *no = under(m, s->u.cond.no, run(p, ir_make1(p->ir, OP_LNOT, holds)));
     if (!yes && !no) return NULL;
     if (cond == s->u.cond.cond && yes == s->u.cond.yes && no == s->u.cond.no) return s;

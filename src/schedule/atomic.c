@@ -43,14 +43,26 @@ static Leaf *leaf_of(Factor *x, const char *name) {
 }
 
 /* A Var for a loop that is kept, by a name that no dimension of the Func has. */
-static const Sym *new_var(Factor *x, const char *loop) {
+/* Names of a Func's arguments and of domains are not to be had for a Var beside them. */
+static bool is_taken(const Factor *x, const char *name) {
     const Func *f = x->st->func;
+    for (int d = 0; d < f->rank; d++)
+        if (!strcmp(f->arg[d]->name, name)) return true;
+    const Schedule *s = x->r->s;
+    for (int i = 0; i < s->order.n; i++)
+        for (int k = 0; k < s->order.at[i]->def.n; k++) {
+            const RDom *dom = s->order.at[i]->def.at[k]->rdom;
+            if (dom && !strcmp(dom->name, name)) return true;
+        }
+    return false;
+}
+
+static const Sym *new_var(Factor *x, const char *loop) {
     Sym *s = ARENA_NEW(x->r->arena, Sym);
     char *name = arena_str(x->r->arena, loop);
     for (char *c = name; *c; c++)
         if (*c == '.') *c = '$';
-    for (int d = 0; d < f->rank; d++)
-        if (!strcmp(f->arg[d]->name, name)) name = arena_printf(x->r->arena, "%s$", name), d = -1;
+    while (is_taken(x, name)) name = arena_printf(x->r->arena, "%s$", name);
     *s = (Sym){ .name = name, .kind = SYM_VAR, .type = MLC_INDEX };
     return s;
 }
