@@ -27,6 +27,7 @@ static bool has_exact_inverse(mlc_type t, double c) {
 
 static void look(void *user, const Node *e) {
     const Look *l = user;
+    if (e->op == OP_REQUIRE && e->kid[0]->op == OP_CONST && !ir_value(e->kid[0]).i) alg_warning(l->ctx, ERR_WARN_REQUIRE, l->place, e->u.text);
     if (e->op != OP_DIV || !ty_is_float((mlc_type)e->type) || e->kid[1]->op != OP_CONST) return;
     double c = e->kid[1]->u.f;
     if (has_exact_inverse((mlc_type)e->type, c)) return;

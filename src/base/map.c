@@ -115,7 +115,7 @@ static int distance(const char *a, const char *b) {
 
 const char *mlc_nearest_name(const char *word, const char *const *names, int n) {
     const char *best = NULL;
-    int least = (int)strlen(word) / 2 + 1;
+    int least = ((int)strlen(word) + 1) / 3 + 1; /* of four letters one may be wrong, of five two */
     for (int i = 0; i < n; i++) {
         int d = distance(word, names[i]);
         if (!d) continue; /* it is there, but is none of what is wanted */

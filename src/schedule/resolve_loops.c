@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const char *const kind_name[] = { "serial", "parallel", "vector", "unrolled" };
+static const char *const kind_name[] = { "serial", "parallel", "vectorized", "unrolled" };
 
 const char *sch_stage_name(Arena *a, const Func *f, int stage) {
     return stage == 0 ? f->name : arena_printf(a, "%s.u%d", f->name, stage - 1);

@@ -183,6 +183,32 @@ START_TEST(a_file_that_cannot_be_written) {
 }
 END_TEST
 
+/* ---- definitions after a run ---- */
+
+/* A Func that has run takes updates, which the modules of before do not see; it takes no second definition. */
+START_TEST(definitions_after_a_run) {
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_func f = simple(ctx);
+    mlc_error_info e;
+    int32_t out[4];
+    MLC_VARS(ctx, x);
+    mlc_module *before = mlc_compile(NULL, 1, &f, NULL, &e);
+    ck_assert_msg(before != NULL, "%s", e.message);
+    ck_assert(mlc_realize(f, mlc_wrap(out, 4), NULL));
+    ck_assert_int_eq(out[3], 3);
+    mlc_def_add(mlc_at(f, x), 17);
+    ck_assert_msg(mlc_realize(f, mlc_wrap(out, 4), NULL), "%s", mlc_error(ctx));
+    ck_assert_int_eq(out[3], 20);
+    ck_assert_int_eq(mlc_run(before, 1, (mlc_buffer *[]){ mlc_wrap(out, 4) }, 0, NULL, &e), 0);
+    ck_assert_int_eq(out[3], 3);
+    mlc_def(mlc_at(f, x), mlc_mul(x, 2));
+    ck_assert_str_eq(strstr(mlc_error(ctx), "define"), "define f: f is already defined for every point and this definition "
+                                                       "does not read it; drop one of them");
+    mlc_module_free(before);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 /* ---- sizes whose indices would overflow ---- */
 
 START_TEST(sizes_too_far) {
@@ -314,6 +340,7 @@ Suite *errors_suite(void) {
     tcase_add_test(t, signature_whole);
     tcase_add_test(t, names_of_what_is_emitted);
     tcase_add_test(t, a_file_that_cannot_be_written);
+    tcase_add_test(t, definitions_after_a_run);
     tcase_add_test(t, sizes_too_far);
     tcase_add_test(t, indices_too_long_for_i32);
     tcase_add_test(t, missing_arguments);

@@ -227,6 +227,12 @@ START_TEST(failures_are_rows) {
     ck_assert_ptr_nonnull(kept);
     char path[300];
     snprintf(path, sizeof path, "%.*s", (int)strcspn(kept + 8, ";"), kept + 8);
+    char source[300] = "";
+    FILE *in = fopen(path, "r");
+    ck_assert_ptr_nonnull(in);
+    ck_assert_uint_gt(fread(source, 1, sizeof source - 1, in), 0);
+    fclose(in);
+    ck_assert_ptr_nonnull(strstr(source, "int f(void) { return nothing; }")); /* what failed is there to be looked at */
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(files(".so", NULL), 0);
 
