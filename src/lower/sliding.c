@@ -8,6 +8,8 @@
  *   - every update of the Func runs over the dimension by its own Var, so that its points are independent,
  *   - no split of it rounds up, and no bound or alignment widens it: from a later start that ends elsewhere, past
  *     what producers were asked for,
+ *   - no stage but the last stores past the box where loops lie between v and the computation: there it may undo
+ *     points that another iteration of these has computed and that are not computed again,
  *   - the loops inside of v that lie between memory and computation have bounds free of v, and conditions
  *     that, once they fail for v, fail for every later one: what is needed now was computed then.
  * Then every point needed at v whose coordinate is at most the last one needed at v - 1 is there already. */
@@ -99,6 +101,24 @@ static bool is_rounded(const FuncNest *fn, int d) {
     return false;
 }
 
+/* Does a stage that others follow store past the box, by a split of a pure dimension that rounds up? */
+static bool leaves_unfinished(const FuncNest *fn) {
+    for (int i = 0; i + 1 < fn->stage.n; i++) {
+        const StageSched *s = fn->stage.at[i]->sched;
+        for (int d = 0; d < fn->func->rank; d++) {
+            const Node *c = s->def->coord[d];
+            if (c->op == OP_VAR && c->u.sym->kind == SYM_VAR && rounds(s, c->u.sym->name)) return true;
+        }
+    }
+    return false;
+}
+
+static bool has_loop_inside(const FuncNest *fn, const Scope *at) {
+    for (const Scope *s = fn->compute; s != at; s = s->up)
+        if (s->var) return true;
+    return false;
+}
+
 /* `a < c` keeps failing as v grows. */
 static bool fails_for_good(Build *b, const Facts *f, const Node *cond, const Sym *v) {
     if (!ir_uses(b->arena, cond, v)) return true;
@@ -156,7 +176,7 @@ static void slide(Build *b, FuncNest *fn, const Facts *f, const Scope *at, int d
 bool low_slide(Build *b, FuncNest *fn) {
     const Facts *f = low_facts(b, NULL, fn->compute);
     Expansion x;
-    bool any = false;
+    bool any = false, unfinished = leaves_unfinished(fn);
     expansion(b, fn, &x);
     find_full(b, fn, f, &x);
     for (const Scope *s = fn->compute; s != fn->store; s = s->up) {
@@ -165,6 +185,7 @@ bool low_slide(Build *b, FuncNest *fn) {
         if (d < 0 || fn->slid[d] || low_is_shaped(fn, d) || !low_pure_in(fn, d) || is_rounded(fn, d)) continue;
         if (!rises(b, f, fn->full[d].lo, s->var) || !rises(b, f, fn->full[d].hi, s->var)) continue;
         if (!repeats(b, fn, f, s, &x.all)) continue;
+        if (unfinished && has_loop_inside(fn, s)) continue;
         if (!any)
             for (int k = 0; k < fn->func->rank; k++) fn->box[k] = fn->wide[k];
         slide(b, fn, f, s, d);
