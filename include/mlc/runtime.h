@@ -118,6 +118,16 @@ typedef struct {
     int64_t evict;        /* the key to drop it by */
 } mlc_memo;
 
+/* Memory that host and GPU both use: the same bytes at two places, of which one or both are current. */
+enum { MLC_ON_HOST = 1, MLC_ON_DEVICE = 2 };
+typedef struct {
+    void *host;       /* its first byte; NULL: none yet */
+    uint64_t device;  /* a device address; 0: none yet */
+    size_t bytes;
+    uint32_t current; /* MLC_ON_HOST, MLC_ON_DEVICE or both */
+    uint32_t owned;   /* which of the two places gpu_close releases */
+} mlc_gpu_memory;
+
 /* What a call needs from the process around it; every module carries its context's hooks.
  * Generated code calls only these, so it links against nothing. */
 typedef struct {
@@ -143,6 +153,14 @@ typedef struct {
     int (*memo_enter)(void *user, const mlc_memo *memo, void **entry, void **data);
     void (*memo_keep)(void *user, void *entry);
     void (*memo_leave)(void *user, void *entry);
+    /* A GPU, NULL where the module has no kernels.  Each returns 0 or a row of errors.def, whose numbers it has put into
+     * the call (mlc_call.error).  All work of a call is in the order of one stream.
+     * gpu_move: makes the bytes current on the device or the host, where memory is taken at need; what: 1 they are about to
+     * change there, 2 all of them, so that nothing needs to be copied.  gpu_close: gives back what gpu_move took.
+     * gpu_launch: a kernel of the module by number; arguments as cuLaunchKernel takes them; shared: bytes of dynamic memory. */
+    int (*gpu_move)(void *user, void *call, mlc_gpu_memory *m, int to_device, int what);
+    void (*gpu_close)(void *user, void *call, mlc_gpu_memory *m);
+    int (*gpu_launch)(void *user, void *call, int kernel, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args);
 } mlc_hooks;
 
 /* What a kernel that is profiled or traced reports to; of any thread.  Rows are stages, in the order of its table. */
@@ -167,6 +185,8 @@ typedef struct {
     int64_t error[6];
     unsigned mode;               /* the caller's floating-point mode, in which C functions run; 0: any */
     const mlc_watch *watch;      /* NULL: nobody watches */
+    mlc_gpu_memory *memory;      /* per slot, of modules with kernels; else NULL */
+    void *stream;                /* of the GPU, that the call's work goes to; NULL: the default */
 } mlc_call;
 
 #ifdef __cplusplus

@@ -41,8 +41,27 @@ typedef struct Memo {
     MemoInput *in;
 } Memo;
 
+/* A loop nest that runs on a GPU.  Once the pass `kernels` has run no loop is of a GPU kind: in the body of an ST_KERNEL the
+ * variables of its loops are names (ST_LET) for sums of these, and conditions keep out the threads that a part has no
+ * iteration for.  Every thread of a block runs the whole body; loops outside of ST_IFs on threads, and ST_BARRIERs, have
+ * the same iterations for all of them. */
+enum { GPU_DIMS = 3 };
+typedef struct Kernel {
+    const char *name;                 /* unique in the program, a C identifier: of the Func that it computes */
+    int number;                       /* in the order of Program.kernel */
+    const Sym *block[GPU_DIMS], *thread[GPU_DIMS]; /* x, y, z; count from 0 */
+    const Node *grid[GPU_DIMS];       /* blocks, by what is known outside of the kernel; 1 where there is no loop; at most 0: none runs */
+    int64_t threads[GPU_DIMS];        /* of a block: the most that a part of the body has */
+    const PlanLine *line;
+} Kernel;
+
 /* Memory of one Func in this program: an input, an output, or an internal allocation. */
-typedef enum { STORE_HEAP, STORE_STACK, STORE_REGISTER } MemoryKind;
+typedef enum {
+    STORE_HEAP,     /* of the host, of the device or of both: Storage.on_device */
+    STORE_STACK,    /* an array of a thread, also of a thread of a kernel */
+    STORE_REGISTER,
+    STORE_SHARED    /* of the threads of a block of a kernel */
+} MemoryKind;
 enum { MOST_STACK_BYTES = 128 << 10 }; /* of one Func on a thread's stack */
 typedef struct Storage {
     Func *func;
@@ -61,6 +80,7 @@ typedef struct Storage {
     int64_t const_elems;          /* elements when the size is a constant, else 0 */
     Channel *channel;             /* of an asynchronous Func: threads share this memory; else NULL */
     bool atomic;                  /* threads share it by atomic stores */
+    bool on_device;               /* external or heap: a kernel reads or writes it; statements ST_MOVE keep the copies apart */
     bool lanes;                   /* holds what the lanes of a vector loop have of it, those of an element side by side */
     Memo *memo;                   /* of a memoized Func, else NULL */
     const PlanLine *line, *memory_line; /* why it is where it is, and store_in */
@@ -68,7 +88,8 @@ typedef struct Storage {
 } Storage;
 
 typedef struct Stmt Stmt;
-typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK, ST_CALL, ST_PREFETCH, ST_COUNT } StmtKind;
+typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK, ST_CALL, ST_PREFETCH, ST_COUNT,
+               ST_KERNEL, ST_BARRIER, ST_MOVE } StmtKind;
 
 /* An if whose condition differs between lanes needs a mask for what its lanes store and load.  MASK_NONE asks
  * whether any lane runs, and masks both; the others do not ask.  MASK_LOADS and MASK_STORES mask the one alone:
@@ -124,6 +145,12 @@ struct Stmt {
         struct { const Node *read; } prefetch;
         /* Adds to what is counted of Program.watched[at]. */
         struct { int at; CountKind what; const Node *amount; } count;
+        /* Runs the body in every thread of every block, and returns at once: later kernels and moves to the host wait.
+         * ST_BARRIER, without fields, waits for all threads of the block, whose writes before it all see. */
+        struct { Kernel *kernel; Stmt *body; } kernel;
+        /* Makes the memory (on_device) current on the device or the host; writes: there it is about to change, so that
+         * copies elsewhere are stale from now on.  all: every element is about to be written, nothing has to be copied. */
+        struct { Storage *storage; bool device, writes, all; } move;
     } u;
 };
 
@@ -143,6 +170,7 @@ typedef struct Program {
     int index_bits;             /* with all mins, extents and index params within 2^this, no index overflows */
     const struct Required *required; /* what each input must hold (lower.h), one an input, in slot order */
     int n_required;
+    VEC(Kernel *) kernel;       /* in the order of Kernel.number */
     VEC(Watched) watched;       /* stages that are profiled or traced */
     const struct Program *shaped; /* as it was before flatten, NULL: not flat */
 } Program;

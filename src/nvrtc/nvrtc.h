@@ -1,0 +1,76 @@
+/* nvrtc.h - CUDA source to running kernels: NVRTC and the driver, both loaded by dlopen.
+ *
+ * Two things that are apart.  The compiler (nv_compiler.c) needs no GPU and no driver: source in, cubin out, with what ptxas
+ * reports of each kernel.  The device (nv_device.c ...) needs libcuda.so.1 and a GPU: it loads cubins, holds memory, launches.
+ * Nothing is global: a Runtime has one Gpu, made at the first need, shared by the modules on it. */
+#ifndef NVRTC_H
+#define NVRTC_H
+
+#include "base/base.h"
+#include <mlc/runtime.h>
+
+/* ---- the compiler ---- */
+
+typedef struct NvCompiler NvCompiler;
+/* Finds NVRTC: $MLC_NVRTC (a path), the loader's libnvrtc.so.13 or .12, the toolkit of $CUDA_HOME, /usr/local/cuda, or a Python
+ * environment's nvidia/cu13/lib, nvidia/cuda_nvrtc/lib.  Raises NVRTC_MISSING, which says where it looked. */
+NvCompiler *nv_compiler_open(const mlc_allocator *hook, Fault *f);
+void nv_compiler_close(NvCompiler *c);
+const char *nv_compiler_identity(const NvCompiler *c); /* path and version: a part of cache keys */
+
+/* What ptxas says of a kernel. */
+typedef struct {
+    const char *name;
+    int registers;
+    int64_t spill_stores, spill_loads, stack, shared; /* bytes; shared: static */
+} NvKernelReport;
+typedef struct {
+    int n;
+    NvKernelReport *kernel;
+    int n_warnings;
+    const char **warning;  /* lines with a code C75xx: what was asked of the tensor cores that they do not do */
+    const char *log;       /* all of it */
+} NvReport;
+
+typedef struct {
+    const char *arch;      /* "sm_90a" */
+    bool line_info;
+} NvOptions;
+/* The options that a compile is done with, one string: the other part of cache keys. */
+const char *nv_flags(Arena *a, const NvOptions *o);
+/* The cubin, in the arena.  Raises NVRTC_FAILED with the first lines of the log; report may be NULL. */
+const void *nv_compile(Arena *a, NvCompiler *c, const NvOptions *o, const char *source, const char *name, size_t *n, NvReport *report);
+
+/* ---- the device ---- */
+
+typedef struct NvDevice NvDevice;
+/* The current CUDA context's device or, where there is none, the primary context of device `ordinal`.  Raises CUDA_MISSING (no
+ * libcuda.so.1: no driver), CUDA_NO_DEVICE, CUDA_FAILED (the driver's own name of its error). */
+NvDevice *nv_device_open(const mlc_allocator *hook, int ordinal, Fault *f);
+void nv_device_close(NvDevice *d);
+
+typedef struct {
+    char name[64], arch[16]; /* "NVIDIA H200", "sm_90a" */
+    int ordinal, processors, driver, shared_limit; /* shared_limit: bytes a block may have at most, after asking for them */
+    size_t memory;
+} NvDeviceInfo;
+int nv_device_count(const mlc_allocator *hook, Fault *f); /* 0 and a fault where there is no driver */
+void nv_device_info(const NvDevice *d, NvDeviceInfo *info);
+
+/* A loaded cubin; kernels by their place in `names`. */
+typedef struct NvModule NvModule;
+NvModule *nv_module_load(NvDevice *d, const void *cubin, size_t n, int n_kernels, const char *const *names, Fault *f);
+void nv_module_free(NvModule *m);
+
+/* What runs: each gives 0 or the driver's error number (nv_error_name), and none waits unless it says so.  stream: a CUstream,
+ * NULL: the default one of the context. */
+int nv_launch(NvModule *m, int kernel, void *stream, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args);
+/* Memory in the order of the stream, from a pool of the device's that keeps what is given back. */
+int nv_alloc(NvDevice *d, void *stream, size_t bytes, uint64_t *address);
+int nv_free(NvDevice *d, void *stream, uint64_t address);
+int nv_to_device(NvDevice *d, void *stream, uint64_t to, const void *from, size_t bytes);
+int nv_to_host(NvDevice *d, void *stream, void *to, uint64_t from, size_t bytes); /* waits until the bytes are there */
+int nv_wait(NvDevice *d, void *stream);                                            /* until all that was asked is done */
+const char *nv_error_name(NvDevice *d, int error);
+
+#endif
