@@ -31,6 +31,7 @@ typedef enum {
     MLC_MEMORY_HEAP,
     MLC_MEMORY_STACK,    /* an array: its size must be bounded by a constant, of 128 KiB at most */
     MLC_MEMORY_REGISTER, /* named variables: every index must be a constant once loops are unrolled */
+    MLC_MEMORY_SHARED,   /* of the threads of a block of a GPU: its size must be bounded by a constant */
     MLC_MEMORY_COUNT
 } mlc_memory;
 
@@ -56,6 +57,7 @@ typedef enum {
     MLC_PROFILE, MLC_TRACE,
     MLC_COMPUTE_WITH,
     MLC_STREAM_STORES, MLC_STREAM_LOADS,
+    MLC_GPU_BLOCKS, MLC_GPU_THREADS, MLC_GPU_TILE, MLC_GPU_SINGLE_THREAD,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -90,7 +92,7 @@ typedef enum {
 typedef struct mlc_directive mlc_directive;
 struct mlc_directive {
     mlc_directive_kind kind;
-    int n;               /* reorder, reorder_storage: how many; rfactor: twice the number of pairs */
+    int n;               /* reorder, reorder_storage, gpu_blocks, gpu_threads: how many; rfactor: twice the number of pairs */
     mlc_var v[8];        /* loops or dimensions, in the order written */
     int64_t k[2];        /* factors: split, tile (x, y), vectorize/unroll/parallel with a factor; bound, estimate: min, extent;
                           * align_storage, bound_storage, fold_storage: elements; bound_extent: extent; align_bounds: modulus,
@@ -263,6 +265,17 @@ typedef struct mlc_plan mlc_plan;
 #define mlc_stream_stores() mlc_place_of(MLC_STREAM_STORES, MLC_HERE)
 #define mlc_stream_loads(...) mlc_stream_loads_of((struct mlc_stream_args){ .loc = MLC_HERE, __VA_ARGS__ })
 
+/* gpu_blocks(x [, y [, z]]), gpu_threads(x [, y [, z]]), innermost first: the iterations of these loops are the blocks of a
+ * kernel, and the threads of each block.  A stage's nest has at most 3 loops of either; those of blocks stand around those
+ * of threads, right inside of each other.  What is computed at a loop of blocks is computed by the threads of each block for
+ * itself, in memory that these share, by its own gpu_threads or by one thread alone. */
+#define mlc_gpu_blocks(...) mlc_order_of(MLC_GPU_BLOCKS, MLC_LOOPS(__VA_ARGS__), MLC_HERE)
+#define mlc_gpu_threads(...) mlc_order_of(MLC_GPU_THREADS, MLC_LOOPS(__VA_ARGS__), MLC_HERE)
+/* gpu_tile(x, y, xo, yo, xi, yi, fx, fy): tile, then gpu_blocks(xo, yo), gpu_threads(xi, yi). */
+#define mlc_gpu_tile(...) mlc_gpu_tile_of((struct mlc_tile_args){ .loc = MLC_HERE, __VA_ARGS__ })
+/* gpu_single_thread(): the stage runs in a kernel of one block of one thread. */
+#define mlc_gpu_single_thread() mlc_place_of(MLC_GPU_SINGLE_THREAD, MLC_HERE)
+
 /* ---- plans ---- */
 
 /* Appends directives to the default plan of the stage's context; s is a Func (its pure stage) or a stage. */
@@ -367,6 +380,7 @@ MLC_API mlc_directive mlc_with_of(struct mlc_with_args a);
 MLC_API mlc_directive mlc_stream_loads_of(struct mlc_stream_args a);
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
+MLC_API mlc_directive mlc_gpu_tile_of(struct mlc_tile_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);
 MLC_API mlc_directive mlc_rfactor_of(struct mlc_rfactor_args a);
 MLC_API mlc_directive mlc_fuse_of(mlc_var inner, mlc_var outer, mlc_var fused, mlc_loc loc);

@@ -146,5 +146,9 @@ typedef mlc_rdom RDom;
 #define compute_with(...) mlc_compute_with(__VA_ARGS__)
 #define stream_stores(...) mlc_stream_stores(__VA_ARGS__)
 #define stream_loads(...) mlc_stream_loads(__VA_ARGS__)
+#define gpu_blocks(...) mlc_gpu_blocks(__VA_ARGS__)
+#define gpu_threads(...) mlc_gpu_threads(__VA_ARGS__)
+#define gpu_tile(...) mlc_gpu_tile(__VA_ARGS__)
+#define gpu_single_thread(...) mlc_gpu_single_thread(__VA_ARGS__)
 
 #endif

@@ -93,6 +93,10 @@ static void first_pieces(Nesting *n) {
     }
     for (int i = 0; def->rdom && i < def->rdom->n; i++)
         find(n, def->rdom->var[i]->name)->extent = simple(n, def->rdom->extent[i]);
+    for (int i = 0; i < st->sched->dim.n; i++) { /* loops that are no pieces of any */
+        const char *name = st->sched->dim.at[i].name;
+        if (!strcmp(name, SINGLE_BLOCK) || !strcmp(name, SINGLE_THREAD)) find(n, name)->extent = ir_idx(I(n), 1);
+    }
 }
 
 static const Node *not_negative(const Nesting *n, const Node *e) {
@@ -233,7 +237,7 @@ static Scope *make_loop(Nesting *n, Scope *up, int i) {
     s->min = own->min;
     s->extent = own->extent;
     s->most = own->most;
-    if (ir_is(s->extent, 1)) return s;
+    if (low_is_once(s->kind, s->extent)) return s;
     s->var = low_sym(n->b, st->fn->func, SYM_LOOP, loop_name(n, s->dim->name));
     if (s->kind != LOOP_VECTOR) return s;
     s->in_vector = true;
@@ -249,7 +253,7 @@ static void make_scopes(Nesting *n) {
     for (int i = sched->dim.n - 1; i >= 0; i--) {
         const OwnLoop *own = &st->own[i];
         const char *name = sched->dim.at[i].name;
-        bool shared = st->loop[i] != NULL, once = ir_is(own->extent, 1);
+        bool shared = st->loop[i] != NULL, once = low_is_once(sched->dim.at[i].kind, own->extent);
         if (!shared) st->loop[i] = at = make_loop(n, at, i);
         const Node *v = shared ? low_share(n->b, st, i, loop_name(n, name)) : once ? NULL : ir_var(I(n), at->var);
         Piece *p = find(n, name);

@@ -61,6 +61,11 @@ struct Scope {
     VEC(StageNest *) with; /* stages that run in here too, behind the one whose loop it is */
 };
 
+/* No loop is made for one iteration, but where it says which block or thread of a GPU runs it. */
+static inline bool low_is_once(LoopKind kind, const Node *extent) {
+    return ir_is(extent, 1) && !sch_is_gpu(kind);
+}
+
 /* The accesses of one Func in a stage. */
 typedef struct {
     Func *func;

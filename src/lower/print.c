@@ -41,7 +41,7 @@ static void print_stage(StrBuf *out, const Func *f, int stage) {
 }
 
 static void print_for(StrBuf *out, const Stmt *s) {
-    static const char *const kind[] = { "", " parallel", " vector", " unroll" };
+    static const char *const kind[] = { "", " parallel", " vector", " unroll", " gpu_block", " gpu_thread" };
     sb_printf(out, "for %s in [", s->u.loop.var->name);
     ir_print(out, s->u.loop.min);
     sb_puts(out, " +: ");
@@ -51,7 +51,7 @@ static void print_for(StrBuf *out, const Stmt *s) {
 }
 
 static void print_alloc(StrBuf *out, const Storage *t) {
-    static const char *const memory[] = { "heap", "stack", "register" };
+    static const char *const memory[] = { "heap", "stack", "register", "shared" };
     sb_printf(out, "alloc %s", t->name);
     for (int d = 0; d < t->rank; d++) {
         sb_puts(out, "[");

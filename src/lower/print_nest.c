@@ -28,7 +28,7 @@ static void end(const Nest *n, const PlanLine *line) {
 }
 
 static void nest_for(const Nest *n, const Stmt *s) {
-    static const char *const kind[] = { "", " parallel", " vector", " unroll" };
+    static const char *const kind[] = { "", " parallel", " vector", " unroll", " gpu_block", " gpu_thread" };
     int64_t min, extent;
     begin(n, "for ", s->u.loop.var->name);
     if (ir_is_int(s->u.loop.min, &min) && ir_is_int(s->u.loop.extent, &extent))

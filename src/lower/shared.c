@@ -81,7 +81,7 @@ static Scope *shared_loop(Build *b, const Facts *f, StageNest *st, Scope *up, in
     s->min = all.lo;
     s->extent = low_length(b, f, all);
     if (all.lo == alone.lo && all.hi == alone.hi) s->most = own->most;
-    if (ir_is(s->extent, 1)) return s;
+    if (low_is_once(s->kind, s->extent)) return s;
     const char *stage = sch_stage_name(b->arena, st->fn->func, st->index);
     s->var = low_sym(b, st->fn->func, SYM_LOOP, arena_printf(b->arena, "%s.%s", stage, s->dim->name));
     if (s->kind != LOOP_VECTOR) return s;

@@ -49,6 +49,12 @@ mlc_directive mlc_tile_of(struct mlc_tile_args a) {
                             .tail = a.tail, .loc = a.loc };
 }
 
+mlc_directive mlc_gpu_tile_of(struct mlc_tile_args a) {
+    mlc_directive d = mlc_tile_of(a);
+    d.kind = MLC_GPU_TILE;
+    return d;
+}
+
 mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a) {
     return (mlc_directive){ .kind = kind, .n = 1, .v = { a.v }, .k = { a.factor }, .tail = a.tail, .loc = a.loc };
 }

@@ -161,6 +161,7 @@ static const PlanLine *first_loop_line(const struct mlc_plan *plan, const Func *
         mlc_directive_kind k = plan->line.at[i].d.kind;
         bool boxes = k >= MLC_BOUND && k <= MLC_ALIGN_EXTENT;
         bool special = k == MLC_SPECIALIZE || k == MLC_SPECIALIZE_FAIL || k == MLC_PREFETCH || k == MLC_STREAM_STORES || k == MLC_STREAM_LOADS;
+        special |= k >= MLC_GPU_BLOCKS && k <= MLC_GPU_SINGLE_THREAD;
         if (plan->line.at[i].func == f && (k < MLC_COMPUTE_ROOT || boxes || special)) return &plan->line.at[i];
     }
     return NULL;

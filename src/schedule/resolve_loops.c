@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const char *const kind_name[] = { "serial", "parallel", "vectorized", "unrolled" };
+static const char *const kind_name[] = { "serial", "parallel", "vectorized", "unrolled", "one of gpu_blocks", "one of gpu_threads" };
 
 const char *sch_stage_name(Arena *a, const Func *f, int stage) {
     return stage == 0 ? f->name : arena_printf(a, "%s.u%d", f->name, stage - 1);
@@ -256,6 +256,38 @@ static void apply_mark(Resolve *r, StageSched *st, const PlanLine *line, LoopKin
     st->dim.at[at].line = line;
 }
 
+/* ---- of a GPU ---- */
+
+static void mark_gpu(Resolve *r, StageSched *st, const PlanLine *line, int first, int n, LoopKind kind) {
+    Place place = sch_place(r->arena, line);
+    for (int i = 0; i < n; i++) {
+        int at = need(r, st, line, first + i), before = i ? need(r, st, line, first + i - 1) : -1;
+        Dim *d = &st->dim.at[at];
+        check_mark(r, st, d, kind, line);
+        if (at < before) fault_raise(r->fault, ERR_GPU_ORDER, &place, d->name, st->dim.at[before].name);
+        d->kind = kind;
+        d->is_whole = false;
+        d->line = line;
+    }
+}
+
+static void apply_gpu_tile(Resolve *r, StageSched *st, const PlanLine *line) {
+    apply_tile(r, st, line);
+    mark_gpu(r, st, line, 2, 2, LOOP_GPU_BLOCK);
+    mark_gpu(r, st, line, 4, 2, LOOP_GPU_THREAD);
+}
+
+/* Loops of one iteration around all others. */
+static void apply_single_thread(Resolve *r, StageSched *st, const PlanLine *line) {
+    Dim thread = { .name = SINGLE_THREAD, .kind = LOOP_GPU_THREAD, .is_pure = true, .line = line }, block = thread;
+    block.name = SINGLE_BLOCK;
+    block.kind = LOOP_GPU_BLOCK;
+    Place place = sch_place(r->arena, line);
+    if (find(st, SINGLE_BLOCK) >= 0) fault_raise(r->fault, ERR_LOOP_TWICE, &place, SINGLE_BLOCK);
+    VEC_PUSH(r->arena, &st->dim, thread);
+    VEC_PUSH(r->arena, &st->dim, block);
+}
+
 static void apply_prefetch(Resolve *r, StageSched *st, const PlanLine *line) {
     Place place = sch_place(r->arena, line);
     const char *at = st->dim.at[need(r, st, line, 0)].name, *from = st->dim.at[need(r, st, line, 1)].name;
@@ -285,6 +317,10 @@ bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     case MLC_PARALLEL: apply_mark(r, st, line, LOOP_PARALLEL, "p"); break;
     case MLC_VECTORIZE: apply_mark(r, st, line, LOOP_VECTOR, "v"); break;
     case MLC_UNROLL: apply_mark(r, st, line, LOOP_UNROLL, "u"); break;
+    case MLC_GPU_BLOCKS: mark_gpu(r, st, line, 0, line->d.n, LOOP_GPU_BLOCK); break;
+    case MLC_GPU_THREADS: mark_gpu(r, st, line, 0, line->d.n, LOOP_GPU_THREAD); break;
+    case MLC_GPU_TILE: apply_gpu_tile(r, st, line); break;
+    case MLC_GPU_SINGLE_THREAD: apply_single_thread(r, st, line); break;
     case MLC_RENAME: apply_rename(r, st, line); break;
     case MLC_PARTITION: apply_partition(r, st, line); break;
     case MLC_PREFETCH: apply_prefetch(r, st, line); break;

@@ -67,6 +67,9 @@ typedef enum { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL, LOOP_GPU_BL
 static inline bool sch_is_gpu(LoopKind k) { return k == LOOP_GPU_BLOCK || k == LOOP_GPU_THREAD; }
 /* Do iterations run at once, in any order, in threads of their own? */
 static inline bool sch_spreads(LoopKind k) { return k == LOOP_PARALLEL || sch_is_gpu(k); }
+/* The loops of gpu_single_thread, of one iteration, around all others of the stage. */
+#define SINGLE_BLOCK "gpu$block"
+#define SINGLE_THREAD "gpu$thread"
 typedef enum { SPLIT_SPLIT, SPLIT_FUSE, SPLIT_RENAME } SplitKind;
 
 /* tails.c: what becomes of the points that a tail adds to a loop. */

@@ -57,7 +57,7 @@ static void check_stage(Resolve *r, const StageSched *st, const PlanLine *line) 
 
 /* The outermost loops, for messages: "y, x parallel". */
 static const char *outer_loops(Resolve *r, const StageSched *st, int n) {
-    static const char *const mark[] = { "", " parallel", " vector", " unrolled" };
+    static const char *const mark[] = { "", " parallel", " vector", " unrolled", " gpu_block", " gpu_thread" };
     StrBuf b;
     sb_init(&b, r->arena);
     if (n > st->dim.n) n = st->dim.n;
