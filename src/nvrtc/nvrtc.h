@@ -12,8 +12,9 @@
 /* ---- the compiler ---- */
 
 typedef struct NvCompiler NvCompiler;
-/* Finds NVRTC: $MLC_NVRTC (a path), the loader's libnvrtc.so.13 or .12, the toolkit of $CUDA_HOME, /usr/local/cuda, or a Python
- * environment's nvidia/cu13/lib, nvidia/cuda_nvrtc/lib.  Raises NVRTC_MISSING, which says where it looked. */
+/* Finds NVRTC: $MLC_NVRTC (a path: that one or none), the loader's libnvrtc.so.13 or .12, the toolkit of $CUDA_HOME, $CUDA_PATH
+ * or /usr/local/cuda, or nvidia/cu13/lib and nvidia/cuda_nvrtc/lib of a Python environment ($VIRTUAL_ENV, $CONDA_PREFIX, that of
+ * the python3 in $PATH).  Raises NVRTC_MISSING, which says where it looked.  Threads may share a compiler. */
 NvCompiler *nv_compiler_open(const mlc_allocator *hook, Fault *f);
 void nv_compiler_close(NvCompiler *c);
 const char *nv_compiler_identity(const NvCompiler *c); /* path and version: a part of cache keys */
@@ -28,7 +29,7 @@ typedef struct {
     int n;
     NvKernelReport *kernel;
     int n_warnings;
-    const char **warning;  /* lines with a code C75xx: what was asked of the tensor cores that they do not do */
+    const char **warning;  /* lines with a code C75xx or C76xx: what was asked of the chip that it does not do */
     const char *log;       /* all of it */
 } NvReport;
 
@@ -38,8 +39,13 @@ typedef struct {
 } NvOptions;
 /* The options that a compile is done with, one string: the other part of cache keys. */
 const char *nv_flags(Arena *a, const NvOptions *o);
-/* The cubin, in the arena.  Raises NVRTC_FAILED with the first lines of the log; report may be NULL. */
+/* `arch`, where the compiler knows it; else the newest virtual one below it ("compute_120"), which the driver goes on from. */
+const char *nv_arch(Arena *a, const NvCompiler *c, const char *arch);
+/* The cubin, or PTX (text) where arch is a virtual one, in the arena.  `name` is for messages: that of the program.  Raises
+ * NVRTC_FAILED with the first lines of the log; report may be NULL. */
 const void *nv_compile(Arena *a, NvCompiler *c, const NvOptions *o, const char *source, const char *name, size_t *n, NvReport *report);
+/* What the log of a compile says (nv_report.c); nv_compile calls it. */
+void nv_report(Arena *a, const char *log, NvReport *report);
 
 /* ---- the device ---- */
 
