@@ -352,6 +352,7 @@ static void exec(Run *r, const Stmt *s, const Lanes *L) {
         break;
     case ST_PREFETCH: exec_prefetch(r, s, L->at[0]); break;
     case ST_COUNT: exec_count(r, s, L); break;
+    case ST_KERNEL: case ST_BARRIER: case ST_MOVE: BUG(r->fault, "a statement of a GPU");
     }
 }
 

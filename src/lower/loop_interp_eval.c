@@ -43,7 +43,14 @@ static void name_stmt(Run *r, const Stmt *s) {
     case ST_STORE:
         for (int i = 0; i < s->u.store.n && s->u.store.old[i]; i++) give_number(r, s->u.store.old[i], &r->n_vars);
         break;
-    case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: case ST_COUNT: break;
+    case ST_KERNEL:
+        for (int d = 0; d < GPU_DIMS; d++) {
+            give_number(r, s->u.kernel.kernel->block[d], &r->n_vars);
+            give_number(r, s->u.kernel.kernel->thread[d], &r->n_vars);
+        }
+        name_stmt(r, s->u.kernel.body);
+        break;
+    case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_MOVE: break;
     }
 }
 

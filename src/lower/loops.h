@@ -186,6 +186,9 @@ Stmt *st_turn(Arena *a, Channel *c, int reader, const Node *ahead, Stmt *body);
 Stmt *st_fork(Arena *a, Channel *c, Stmt *task, Stmt *rest);
 Stmt *st_prefetch(Arena *a, const Node *read);
 Stmt *st_count(Arena *a, int at, CountKind what, const Node *amount);
+Stmt *st_kernel(Arena *a, Kernel *k, Stmt *body);
+Stmt *st_barrier(Arena *a);
+Stmt *st_move(Arena *a, Storage *t, bool device, bool writes, bool all);
 Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body);
 
 /* How many indices of dimension d of an internal memory there is room for, and padding with it. */
@@ -213,6 +216,7 @@ void st_fixed(Interner *I, const Node *cond, PtrMap *value);
 
 void st_print(StrBuf *out, const Stmt *s); /* loop text, with the line of the directive of each loop */
 void st_print_nest(StrBuf *out, const Stmt *s); /* the same without expressions: which loops, which memory */
+void st_print_move(StrBuf *out, const Stmt *s);
 void st_print_line(StrBuf *out, const PlanLine *line); /* `  // blur.c:15 parallel(yo)`, NULL: nothing */
 void st_verify(Program *p, const char *after_pass); /* every variable bound, every access stored: else BUG */
 

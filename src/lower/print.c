@@ -166,6 +166,29 @@ static void print_count(StrBuf *out, const Stmt *s) {
     ir_print(out, s->u.count.amount);
 }
 
+/* kernel by in blocks [(by.x.extent + 15)/16, by.y.extent] of threads [16, 8]: dimension 0 first, what is 1 behind the
+ * last other one left out. */
+static void print_kernel(StrBuf *out, const Stmt *s) {
+    const Kernel *k = s->u.kernel.kernel;
+    int blocks = GPU_DIMS, threads = GPU_DIMS;
+    while (blocks > 1 && ir_is(k->grid[blocks - 1], 1)) blocks--;
+    while (threads > 1 && k->threads[threads - 1] == 1) threads--;
+    sb_printf(out, "kernel %s in blocks [", k->name);
+    for (int d = 0; d < blocks; d++) {
+        if (d) sb_puts(out, ", ");
+        ir_print(out, k->grid[d]);
+    }
+    sb_puts(out, "] of threads [");
+    for (int d = 0; d < threads; d++) sb_printf(out, "%s%lld", d ? ", " : "", (long long)k->threads[d]);
+    sb_puts(out, "]");
+    st_print_line(out, s->line);
+}
+
+void st_print_move(StrBuf *out, const Stmt *s) {
+    sb_printf(out, "move %s to %s", s->u.move.storage->name, s->u.move.device ? "device" : "host");
+    if (s->u.move.writes) sb_puts(out, s->u.move.all ? " for writing all" : " for writing");
+}
+
 static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
     if (s->kind == ST_BLOCK) {
         for (int i = 0; i < s->u.block.n; i++) print_body(out, s->u.block.at[i], depth);
@@ -217,6 +240,13 @@ static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
         st_print_line(out, s->line);
         break;
     case ST_COUNT: print_count(out, s); break;
+    case ST_KERNEL:
+        print_kernel(out, s);
+        body = s->u.kernel.body;
+        deeper = 1;
+        break;
+    case ST_BARRIER: sb_puts(out, "barrier"); break;
+    case ST_MOVE: st_print_move(out, s); break;
     case ST_BLOCK: break;
     }
     sb_puts(out, "\n");

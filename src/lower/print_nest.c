@@ -69,6 +69,12 @@ static void nest_fork(const Nest *n, const Stmt *s) {
     nest(in, s->u.fork.rest);
 }
 
+static void nest_kernel(const Nest *n, const Stmt *s) {
+    begin(n, "kernel ", s->u.kernel.kernel->name);
+    end(n, s->line);
+    nest((Nest){ n->out, n->depth + 1 }, s->u.kernel.body);
+}
+
 static void nest(Nest n, const Stmt *s) {
     if (!s) return;
     switch (s->kind) {
@@ -91,6 +97,13 @@ static void nest(Nest n, const Stmt *s) {
     case ST_PREFETCH:
         begin(&n, "prefetch", "");
         end(&n, s->line);
+        return;
+    case ST_KERNEL: nest_kernel(&n, s); return;
+    case ST_BARRIER: begin(&n, "barrier", "\n"); return;
+    case ST_MOVE:
+        begin(&n, "", "");
+        st_print_move(n.out, s);
+        sb_puts(n.out, "\n");
         return;
     case ST_CHECK: case ST_EVAL: case ST_COUNT: return;
     }

@@ -222,6 +222,27 @@ static Stmt *turn(StmtMap *m, Stmt *s) {
     return st_turn(p->arena, s->u.turn.channel, s->u.turn.reader, run(p, s->u.turn.ahead), body);
 }
 
+/* Blocks and threads of a kernel count from 0. */
+static Stmt *kernel(StmtMap *m, Stmt *s) {
+    Pass *p = m->user;
+    Kernel k = *s->u.kernel.kernel;
+    Sim *outer = p->sim;
+    for (int d = 0; d < GPU_DIMS; d++) {
+        k.grid[d] = run(p, k.grid[d]);
+        if (sim_holds(outer, ir_make2(p->ir, OP_LE, k.grid[d], ir_idx(p->ir, 0)))) return NULL;
+    }
+    for (int d = 0; d < GPU_DIMS; d++) {
+        Facts *fact = ARENA_ARRAY(p->arena, Facts, 2);
+        const Node *zero = ir_idx(p->ir, 0);
+        fact[0] = (Facts){ .var = k.block[d], .range = { zero, sim_run(outer, ir_sub(p->ir, k.grid[d], ir_idx(p->ir, 1))) } };
+        fact[1] = (Facts){ .var = k.thread[d], .range = { zero, ir_idx(p->ir, k.threads[d] - 1) } };
+        p->sim = sim_inside(sim_inside(p->sim, &fact[0]), &fact[1]);
+    }
+    Stmt *body = st_map(m, s->u.kernel.body);
+    p->sim = outer;
+    return body ? st_kernel(p->arena, arena_copy(p->arena, &k, sizeof k), body) : NULL;
+}
+
 static Stmt *simplify_stmt(StmtMap *m, Stmt *s) {
     Pass *p = m->user;
     switch (s->kind) {
@@ -230,6 +251,7 @@ static Stmt *simplify_stmt(StmtMap *m, Stmt *s) {
     case ST_IF: return branch(m, s);
     case ST_CHECK: return check(m, s);
     case ST_BLOCK: return block(m, s);
+    case ST_KERNEL: return kernel(m, s);
     case ST_TURN: return s->u.turn.channel->part ? turn(m, s) : st_map_kids(m, s);
     default: return st_map_kids(m, s);
     }

@@ -102,6 +102,27 @@ Stmt *st_count(Arena *a, int at, CountKind what, const Node *amount) {
     return s;
 }
 
+Stmt *st_kernel(Arena *a, Kernel *k, Stmt *body) {
+    Stmt *s = make(a, ST_KERNEL);
+    s->u.kernel.kernel = k;
+    s->u.kernel.body = body;
+    s->line = k->line;
+    return s;
+}
+
+Stmt *st_barrier(Arena *a) {
+    return make(a, ST_BARRIER);
+}
+
+Stmt *st_move(Arena *a, Storage *t, bool device, bool writes, bool all) {
+    Stmt *s = make(a, ST_MOVE);
+    s->u.move.storage = t;
+    s->u.move.device = device;
+    s->u.move.writes = writes;
+    s->u.move.all = all;
+    return s;
+}
+
 /* ---- memory ---- */
 
 /* What no memory holds is left as it is. */
@@ -315,6 +336,20 @@ static Stmt *map_count(StmtMap *m, Stmt *s) {
     return amount == s->u.count.amount ? s : st_count(m->arena, s->u.count.at, s->u.count.what, amount);
 }
 
+/* A kernel whose grid changes is a copy, as a Storage is: Program.kernel lists those that flatten leaves. */
+static Stmt *map_kernel(StmtMap *m, Stmt *s) {
+    Stmt now = *s;
+    Kernel k = *s->u.kernel.kernel;
+    bool changed = false;
+    for (int d = 0; d < GPU_DIMS; d++) {
+        k.grid[d] = map_expr(m, k.grid[d]);
+        changed |= k.grid[d] != s->u.kernel.kernel->grid[d];
+    }
+    if (changed) now.u.kernel.kernel = arena_copy(m->arena, &k, sizeof k);
+    Stmt *body = st_map(m, s->u.kernel.body);
+    REBUILD(kernel.body, body);
+}
+
 Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     switch (s->kind) {
     case ST_BLOCK: return map_block(m, s);
@@ -331,6 +366,8 @@ Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     case ST_CALL: return map_call(m, s);
     case ST_PREFETCH: return map_prefetch(m, s);
     case ST_COUNT: return map_count(m, s);
+    case ST_KERNEL: return map_kernel(m, s);
+    case ST_BARRIER: case ST_MOVE: return s;
     }
     return s;
 }

@@ -11,6 +11,7 @@ typedef struct {
     PtrMap memory;  /* Storage, the same */
     PtrMap rank;    /* Func -> dimensions of its memory: a ring buffer has one more */
     PtrMap forked;  /* Channel, the same: forks */
+    const Kernel *kernel; /* the one around, or NULL */
 } Verify;
 
 static _Noreturn void broken(Verify *v, const char *what, const char *name) {
@@ -86,7 +87,8 @@ static bool has_room(const Storage *t) {
 
 static void check_alloc(Verify *v, const Stmt *s) {
     Storage *t = s->u.alloc.storage;
-    if (t->memory == STORE_STACK && !has_room(t)) broken(v, "no room in the array of", t->func->name);
+    if (t->memory == STORE_SHARED && !v->kernel && v->p->flat) broken(v, "shared memory outside of kernels:", t->func->name);
+    if ((t->memory == STORE_STACK || t->memory == STORE_SHARED) && !has_room(t)) broken(v, "no room in the array of", t->func->name);
     for (int d = 0; d < t->rank; d++) {
         check_index(v, t->min[d]);
         check_index(v, t->extent[d]);
@@ -136,6 +138,27 @@ static void check_call(Verify *v, const Stmt *s) {
     }
 }
 
+static void check_kernel(Verify *v, const Stmt *s) {
+    const Kernel *k = s->u.kernel.kernel;
+    if (v->kernel) broken(v, "a kernel in a kernel:", k->name);
+    for (int d = 0; d < GPU_DIMS; d++) {
+        check_index(v, k->grid[d]);
+        if (k->threads[d] < 1) broken(v, "a kernel without threads:", k->name);
+        add(&v->bound, k->block[d], 1), add(&v->bound, k->thread[d], 1);
+    }
+    v->kernel = k;
+    check_stmt(v, s->u.kernel.body);
+    v->kernel = NULL;
+    for (int d = 0; d < GPU_DIMS; d++) add(&v->bound, k->block[d], -1), add(&v->bound, k->thread[d], -1);
+}
+
+static void check_move(Verify *v, const Stmt *s) {
+    const Storage *t = s->u.move.storage;
+    if (v->kernel) broken(v, "a move in a kernel:", t->name);
+    if (!t->on_device) broken(v, "a move of what is on the host alone:", t->name);
+    if (!pm_get(&v->stored, t->func)) broken(v, "a move without memory:", t->name);
+}
+
 static void check_stmt(Verify *v, const Stmt *s) {
     if (!s) broken(v, "missing statement", "");
     switch (s->kind) {
@@ -174,6 +197,11 @@ static void check_stmt(Verify *v, const Stmt *s) {
     case ST_CALL: check_call(v, s); break;
     case ST_PREFETCH: check_expr(v, s->u.prefetch.read); break;
     case ST_COUNT: check_index(v, s->u.count.amount); break;
+    case ST_KERNEL: check_kernel(v, s); break;
+    case ST_BARRIER:
+        if (!v->kernel) broken(v, "a barrier outside of kernels", "");
+        break;
+    case ST_MOVE: check_move(v, s); break;
     }
 }
 

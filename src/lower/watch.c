@@ -133,7 +133,8 @@ static Stmt *counted(Watch *w, Stmt *s, Tallies *out) {
         now->u.fork.task = counted_here(w, s->u.fork.task);
         now->u.fork.rest = counted_here(w, s->u.fork.rest);
         return now;
-    case ST_CHECK: case ST_EVAL: case ST_PREFETCH: case ST_COUNT: return s;
+    case ST_KERNEL: /* what threads of a GPU do is not counted */
+    case ST_CHECK: case ST_EVAL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_MOVE: return s;
     }
     return s;
 }
