@@ -79,6 +79,8 @@ typedef struct {
     VEC(CheckText) checks;
     Vec *vec;        /* the vector loop being written, or NULL */
     const Stream *stream; /* what the statement at hand streams, or NULL */
+    bool cuda;            /* CUDA C++ of kernels, not C of the host */
+    const Stmt *kernel;   /* ... the ST_KERNEL being written */
 } Gen;
 
 /* The expressions of one leaf statement. */
@@ -88,6 +90,8 @@ struct Env {
     PtrMap uses;     /* Node -> number of uses */
     const Env *up;   /* texts of an enclosing scope, to read */
 };
+
+void gen_init(Gen *G, const Program *p, const CgOptions *o, Arena *arena); /* cpu.c */
 
 /* ---- text.c: names, types, lines ---- */
 void line(Gen *G, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -109,7 +113,7 @@ const char *wrap(Gen *G, Text t, int prec);               /* in parentheses if i
 Text constant_text(Gen *G, const Node *e);
 const char *element_name(Gen *G, const Storage *s, int elem);
 
-/* ---- helper.c over scalar.def and x86.def ---- */
+/* ---- helper.c over scalar.def, cuda.def and x86.def ---- */
 /* The name of the helper `base` on `t` (and `to`, for conversions), `lanes` wide (1: scalar), written on demand. */
 const char *helper(Gen *G, const char *base, mlc_type t, int lanes);
 const char *helper_convert(Gen *G, mlc_type to, mlc_type from, int lanes);
@@ -164,6 +168,30 @@ const Facts *fact_let(Gen *G, const Sym *var, const Node *value);
 void atomic_store(Gen *G, const Stmt *s);
 void write_locks(Gen *G, StrBuf *out); /* at the top of the kernel, where any is used */
 const char *restricted(const Storage *s);
+
+/* ---- cuda.c: what runs on a GPU ---- */
+
+/* What a kernel gets, in the order of its parameters: memories, whose elements it reads or writes, then values. */
+typedef struct {
+    const Storage *storage; /* NULL: a value */
+    int elem;
+    bool written;
+    const Sym *sym;
+} KernelArg;
+typedef VEC(KernelArg) KernelArgs;
+KernelArgs kernel_args(Gen *G, const Stmt *kernel);
+/* Where the element begins in the block's memory; NULL: all its bytes. */
+int64_t shared_at(Gen *G, const Stmt *kernel, const Storage *t, int e);
+/* What code for a GPU does not have is an error: `what` says it, as "the print in it". */
+_Noreturn void refuse_on_gpu(Gen *G, const char *what);
+void shared_array(Gen *G, const Storage *t, int e); /* names it */
+
+/* ---- gpu.c: the host's side of it ---- */
+void launch_kernel(Gen *G, const Stmt *s);
+void move_memory(Gen *G, const Stmt *s);
+void gpu_array(Gen *G, const Storage *t, int e, const char *bytes); /* memory on both sides, and its name on the host */
+void release_gpu(Gen *G, const Storage *t, int next);
+const char *gpu_offset(Gen *G, const Storage *t, int e); /* external: the bytes from the memory's first one to the element at the mins */
 
 /* ---- fork.c: tasks and their turns ---- */
 void fork_tasks(Gen *G, const Stmt *s);

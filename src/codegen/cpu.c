@@ -15,6 +15,7 @@ static const char call_layout[] =
     "typedef union {\n    i64 i;\n    f64 f;\n} mlc_scalar;\n"
     "typedef struct {\n    int n;\n    const i64 *bytes;\n    int n_words;\n    const i64 *word;\n    int n_inputs;\n"
     "    void *const *input;\n    const i64 *shape;\n    _Bool has_evict;\n    i64 evict;\n} mlc_memo;\n"
+    "typedef struct {\n    void *host;\n    u64 device;\n    unsigned long bytes;\n    u32 current, owned;\n} mlc_gpu_memory;\n"
     "typedef struct {\n"
     "    void *user;\n"
     "    int (*par_for)(void *user, int (*body)(void *closure, i64 i), void *closure, i64 n);\n"
@@ -27,6 +28,9 @@ static const char call_layout[] =
     "    int (*memo_enter)(void *user, const mlc_memo *memo, void **entry, void **data);\n"
     "    void (*memo_keep)(void *user, void *entry);\n"
     "    void (*memo_leave)(void *user, void *entry);\n"
+    "    int (*gpu_move)(void *user, void *call, mlc_gpu_memory *m, int to_device, int what);\n"
+    "    void (*gpu_close)(void *user, void *call, mlc_gpu_memory *m);\n"
+    "    int (*gpu_launch)(void *user, void *call, int kernel, const i64 *grid, const i64 *threads, i64 shared, void **args);\n"
     "} mlc_hooks;\n"
     "struct mlc_watch {\n"
     "    void *user;\n"
@@ -47,6 +51,8 @@ static const char call_layout[] =
     "    i64 error[6];\n"
     "    unsigned mode;\n"
     "    const struct mlc_watch *watch;\n"
+    "    mlc_gpu_memory *memory;\n"
+    "    void *stream;\n"
     "} mlc_call;\n\n"
     /* C functions run in the caller's floating-point mode, and whatever they leave, kernels go on in theirs. */
     "static __attribute__((unused)) void users_mode(const mlc_call *call) {\n"
@@ -93,7 +99,7 @@ static const char bytes_layout[] =
     "    return n;\n"
     "}\n\n";
 
-static void gen_init(Gen *G, const Program *p, const CgOptions *o, Arena *arena) {
+void gen_init(Gen *G, const Program *p, const CgOptions *o, Arena *arena) {
     *G = (Gen){ .p = p, .arena = arena, .ir = p->ir, .o = o };
     sb_init(&G->types, arena);
     sb_init(&G->helpers, arena);
@@ -143,6 +149,8 @@ static void read_buffer(Gen *G, StrBuf *out, const Storage *s) {
         const char *name = pm_get(&G->used, &s->type[e]);
         if (!name) continue;
         sb_printf(out, "    %s%s *%s%s = %s;\n", s->is_input ? "const " : "", ty_c(s->type[e]), restricted(s), name, data_text(G, s, e));
+        if (s->on_device)
+            sb_printf(out, "    const i64 %s = (i64)((u64)%s - (u64)call->memory[%d].host);\n", gpu_offset(G, s, e), name, s->slot + e);
     }
     for (int d = 0; d < s->func->rank; d++) {
         const Sym *sym[] = { s->func->min[d], s->func->extent[d], s->func->stride[d] };

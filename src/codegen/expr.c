@@ -1,7 +1,7 @@
 /* expr.c - scalar expressions as C.
  *
  * Signed arithmetic wraps because the unit is compiled with -fwrapv; where the user compiles it
- * (CgOptions.emit) it goes through unsigned types.  Index arithmetic is plain: it may not overflow. */
+ * (CgOptions.emit), and on a GPU, it goes through unsigned types.  Index arithmetic is plain: it may not overflow. */
 #include "cg.h"
 
 #include <string.h>
@@ -86,7 +86,7 @@ static Text arithmetic(Gen *G, mlc_type t, Text a, const char *sign, Text b, int
     if (index || ty_is_float(t) || t == MLC_U32 || t == MLC_U64) return infix(G, a, sign, b, prec);
     if (small && t == MLC_U16 && prec == P_MUL) a = c_cast(G, "u32", a); /* int would overflow */
     if (small) return c_cast(G, ty_c(t), infix(G, a, sign, b, prec));
-    if (!G->o->emit) return infix(G, a, sign, b, prec);
+    if (!G->o->emit && !G->cuda) return infix(G, a, sign, b, prec);
     const char *u = unsigned_c(t);
     return c_cast(G, ty_c(t), infix(G, c_cast(G, u, a), sign, c_cast(G, u, b), prec));
 }
@@ -263,6 +263,7 @@ const char *mem_address(Gen *G, Env *v, const Storage *s, int elem, const Node *
 }
 
 static Text extern_call(Gen *G, const Node *e, const Text *k) {
+    if (G->cuda) refuse_on_gpu(G, fmt(G, "a call of the C function %s", e->u.ext->name));
     StrBuf args;
     sb_init(&args, G->arena);
     for (int i = 0; i < e->n; i++) sb_printf(&args, "%s%s", i ? ", " : "", k[i].s);
@@ -272,6 +273,7 @@ static Text extern_call(Gen *G, const Node *e, const Text *k) {
 /* ---- effects ---- */
 
 static Text require(Gen *G, const Node *e, const Text *k) {
+    if (G->cuda) refuse_on_gpu(G, "a require");
     static const char *const none[4] = { "0", "0", "0", "0" };
     int number = add_check(G, ERR_REQUIRE_FAILED, e->u.text, "");
     open_brace(G, "if (!%s)", wrap(G, k[0], P_ATOM));
@@ -281,6 +283,7 @@ static Text require(Gen *G, const Node *e, const Text *k) {
 }
 
 static Text print_values(Gen *G, const Node *e, const Text *k) {
+    if (G->cuda) refuse_on_gpu(G, "a print");
     print_line(G, e, k);
     return k[0];
 }

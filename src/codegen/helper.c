@@ -1,6 +1,7 @@
 /* helper.c - small functions that generated code calls, written on demand from two tables.
  *
- * scalar.def holds the meaning of each operator that C lacks, x86.def the fast spellings on vectors.  A
+ * scalar.def holds the meaning of each operator that C lacks, cuda.def those rows of it that CUDA C++ spells in another
+ * way, x86.def the fast spellings on vectors.  A
  * vector helper without a row is a loop over its lanes around the scalar one: slower, never wrong. */
 #include "cg.h"
 
@@ -16,6 +17,12 @@ typedef struct {
 static const ScalarRow scalars[] = {
 #define SCALAR(name, of, to, isa, signature, body) { name, of, to, ISA_##isa, signature, body },
 #include "scalar.def"
+#undef SCALAR
+};
+
+static const ScalarRow cuda[] = {
+#define SCALAR(name, of, to, isa, signature, body) { name, of, to, ISA_##isa, signature, body },
+#include "cuda.def"
 #undef SCALAR
 };
 
@@ -247,11 +254,16 @@ static const char *fill(Gen *G, const Want *w, const char *body) {
 
 /* ---- writing one ---- */
 
+static const ScalarRow *find_row(const ScalarRow *r, size_t n, const Want *w, CpuIsa isa) {
+    for (; n; n--, r++)
+        if (!strcmp(r->name, w->base) && r->isa <= isa && in_class(r->of, w->of) && in_class(r->to, w->to)) return r;
+    return NULL;
+}
+
 static const ScalarRow *scalar_row(Gen *G, const Want *w) {
-    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
-        const ScalarRow *r = &scalars[i];
-        if (!strcmp(r->name, w->base) && r->isa <= G->o->isa && in_class(r->of, w->of) && in_class(r->to, w->to)) return r;
-    }
+    const ScalarRow *r = G->cuda ? find_row(cuda, sizeof cuda / sizeof *cuda, w, ISA_PLAIN) : NULL;
+    if (!r) r = find_row(scalars, sizeof scalars / sizeof *scalars, w, G->cuda ? ISA_PLAIN : G->o->isa);
+    if (r) return r;
     BUG(G->arena->fault, fmt(G, "no helper %s on %s to %s", w->base, mlc_type_name(w->of), mlc_type_name(w->to)));
 }
 

@@ -13,7 +13,7 @@
 
 bool on_stack(const Storage *t, int e) {
     int64_t n = t->const_elems;
-    return t->memory != STORE_HEAP && n > 0 && n <= MOST_STACK_BYTES / ty_bytes(t->type[e]);
+    return t->memory != STORE_HEAP && t->memory != STORE_SHARED && n > 0 && n <= MOST_STACK_BYTES / ty_bytes(t->type[e]);
 }
 
 typedef struct {

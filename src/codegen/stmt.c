@@ -68,6 +68,7 @@ void scalar_store(Gen *G, const Stmt *s) {
 }
 
 void scalar_leaf(Gen *G, const Stmt *s) {
+    if (s->kind == ST_STORE && s->u.store.old[0] && G->cuda) refuse_on_gpu(G, "an atomic update");
     if (s->kind == ST_STORE && s->u.store.old[0]) atomic_store(G, s);
     else if (s->kind == ST_STORE) scalar_store(G, s);
     else {
@@ -143,7 +144,8 @@ void scalar_loop(Gen *G, const Stmt *s) {
     env_init(G, &v, NULL);
     const char *min = value(G, &v, s->u.loop.min);
     if (!constant) line(G, "const i64 %s = %s;", end, value(G, &v, last));
-    if (s->u.loop.kind == LOOP_UNROLL) line(G, "#pragma GCC unroll 64");
+    bool unroll = s->u.loop.kind == LOOP_UNROLL || (G->cuda && s->u.loop.kind == LOOP_VECTOR);
+    if (unroll) line(G, G->cuda ? "#pragma unroll" : "#pragma GCC unroll 64");
     open_brace(G, "for (i64 %s = %s; %s < %s; %s++)", name, min, name, end, name);
     loop_body(G, s);
     close_brace(G);
@@ -152,9 +154,10 @@ void scalar_loop(Gen *G, const Stmt *s) {
 
 /* ---- parallel loops ---- */
 
-/* Threads share what a channel passes on and what they store atomically: no pointer to it is the only one. */
+/* Threads share what a channel passes on and what they store atomically: no pointer to it is the only one.  What a GPU
+ * shares comes home to a place that may be new. */
 const char *restricted(const Storage *s) {
-    return s->channel || s->atomic ? "" : "restrict ";
+    return s->channel || s->atomic || s->on_device ? "" : "restrict ";
 }
 
 static const char *capture_type(Gen *G, const void *key) {
@@ -291,7 +294,8 @@ static void stack_array(Gen *G, const Stmt *s, int e) {
     bool named = p && !p->fails && !G->dry;
     /* under a mask: lanes outside of it are not stored */
     const char *zero = G->vec && G->vec->mask && (t->lanes || t->type[e] == MLC_BOOL) ? " = { 0 }" : "";
-    if (!named) line(G, "%s %s[%lld] __attribute__((aligned(64)))%s;", ty_c(t->type[e]), name, (long long)t->const_elems, zero);
+    const char *aligned = G->cuda ? "" : " __attribute__((aligned(64)))";
+    if (!named) line(G, "%s %s[%lld]%s%s;", ty_c(t->type[e]), name, (long long)t->const_elems, aligned, zero);
     for (int i = 0; named && i < p->piece.n; i++)
         line(G, "%s %s%s;", vector_type(G, ty_c(t->type[e]), p->piece.at[i].lanes), p->piece.at[i].name, zero);
     alloc_element(G, s, e + 1);
@@ -319,6 +323,13 @@ static void heap_array(Gen *G, const Stmt *s, int e) {
     const char *name = element_name(G, t, e), *type = ty_c(t->type[e]);
     const char *bytes = bytes_name(G, t, e);
     line(G, "const i64 %s = bytes_of(%s, sizeof(%s));", bytes, elements_name(G, t), type);
+    if (t->on_device) {
+        gpu_array(G, t, e, bytes);
+        bind(G, &t->type[e], name);
+        held(G, s, e + 1, release_gpu);
+        unbind(G, &t->type[e]);
+        return;
+    }
     line(G, "%s *%s%s = %s;", type, restricted(t), name, alloc_text(G, bytes));
     open_brace(G, "if (!%s)", name);
     const char *arg[4] = { bytes, "0", "0", "0" };
@@ -334,6 +345,11 @@ static void alloc_element(Gen *G, const Stmt *s, int e) {
     const Storage *t = s->u.alloc.storage;
     if (e == t->n) stmt(G, s->u.alloc.body);
     else if (on_stack(t, e)) stack_array(G, s, e);
+    else if (t->memory == STORE_SHARED) {
+        shared_array(G, t, e);
+        alloc_element(G, s, e + 1);
+        unbind(G, &t->type[e]);
+    } else if (G->cuda) refuse_on_gpu(G, fmt(G, "memory for %s of a size that is no constant", t->name));
     else heap_array(G, s, e);
 }
 
@@ -392,7 +408,7 @@ void allocate(Gen *G, const Stmt *s) {
     open_brace(G, "%s", "");
     bool heap = false;
     for (int e = 0; e < t->n; e++) heap |= !on_stack(t, e);
-    if (heap) {
+    if (heap && !G->cuda) {
         Env v;
         env_init(G, &v, NULL);
         const char *n = value(G, &v, elements(G, t));
@@ -414,7 +430,7 @@ static void condition(Gen *G, const Stmt *s) {
     Env v;
     env_init(G, &v, NULL);
     Text c = expr(G, &v, legal(G, s->u.cond.cond));
-    if (s->u.cond.likely) open_brace(G, "if (__builtin_expect(%s, 1))", c.s);
+    if (s->u.cond.likely && !G->cuda) open_brace(G, "if (__builtin_expect(%s, 1))", c.s);
     else open_brace(G, "if (%s)", c.s);
     stmt(G, s->u.cond.yes);
     close_brace(G);
@@ -424,11 +440,28 @@ static void condition(Gen *G, const Stmt *s) {
     close_brace(G);
 }
 
+/* A GPU's threads are its lanes: those of a vector loop become statements, so that its arrays stay in registers. */
+static void lane_by_lane(Gen *G, const Stmt *s) {
+    int64_t lanes;
+    enum { MOST = 32 };
+    if (!ir_is_int(s->u.loop.extent, &lanes) || lanes > MOST) {
+        scalar_loop(G, s);
+        return;
+    }
+    for (int64_t i = 0; i < lanes; i++) {
+        const Node *at = ir_add(G->ir, s->u.loop.min, ir_idx(G->ir, i));
+        stmt(G, st_substitute(G->arena, G->ir, s->u.loop.body, s->u.loop.var, at));
+    }
+}
+
 static void loop(Gen *G, const Stmt *s) {
     comment_line(G, s->line);
     switch (s->u.loop.kind) {
     case LOOP_PARALLEL: parallel_loop(G, s); break;
-    case LOOP_VECTOR: vector_loop(G, s); break;
+    case LOOP_VECTOR:
+        if (G->cuda) lane_by_lane(G, s);
+        else vector_loop(G, s);
+        break;
     default: scalar_loop(G, s);
     }
 }
@@ -437,6 +470,10 @@ static void produce(Gen *G, const Stmt *s) {
     if (!s->u.produce.is_consume) {
         const char *stage = s->u.produce.stage ? fmt(G, ".u%d", s->u.produce.stage - 1) : "";
         line(G, "// %s%s", s->u.produce.func->name, stage);
+    }
+    if (G->cuda) {
+        stmt(G, s->u.produce.body);
+        return;
     }
     bool before = G->fn->streams;
     stream_begin(G, s);
@@ -447,8 +484,22 @@ static void produce(Gen *G, const Stmt *s) {
     G->fn->streams = before;
 }
 
+static const char *only_on_host(const Stmt *s) {
+    switch (s->kind) {
+    case ST_CHECK: return "a check of what it computes";
+    case ST_FORK: case ST_TURN: return "an asynchronous Func";
+    case ST_CALL: return "an extern stage";
+    case ST_COUNT: return "a profiled or traced stage";
+    case ST_PREFETCH: return "a prefetch";
+    case ST_KERNEL: return "blocks inside of its blocks";
+    case ST_MOVE: return "memory of the host";
+    default: return s->kind == ST_FOR && s->u.loop.kind == LOOP_PARALLEL ? "a parallel loop" : NULL;
+    }
+}
+
 void stmt(Gen *G, const Stmt *s) {
     if (!s) return;
+    if (G->cuda && only_on_host(s)) refuse_on_gpu(G, only_on_host(s));
     if (G->vec) {
         vector_stmt(G, s);
         return;
@@ -469,5 +520,8 @@ void stmt(Gen *G, const Stmt *s) {
     case ST_TURN: take_turn(G, s); break;
     case ST_CALL: whole_call(G, s); break;
     case ST_COUNT: watch_count(G, s); break;
+    case ST_KERNEL: launch_kernel(G, s); break;
+    case ST_BARRIER: line(G, "__syncthreads();"); break;
+    case ST_MOVE: move_memory(G, s); break;
     }
 }

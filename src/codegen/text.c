@@ -60,9 +60,25 @@ static const char *const reserved[] = {
     "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "asm",
     "bool", "true", "false", "main", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64",
     "call", "shape", "data", "code", "hooks", "show", "users_mode", "own_mode", "status", "closure", "fail", "INLINE", "linux", "unix", "mlc_call", "mlc_hooks", "mlc_memo",
-    "mlc_scalar", "mlc_watched", "mlc_watch", "NULL", "printf", "aligned_alloc", "free", "typeof", "c", "i", "n", "one", "failed", "bytes_of", "box_of",
+    "mlc_gpu_memory", "grid", "threads", "args", "some", "mlc_scalar", "mlc_watched", "mlc_watch", "NULL", "printf", "aligned_alloc", "free", "typeof", "c", "i", "n", "one", "failed", "bytes_of", "box_of",
     "seen", "since", "begun", "counters", "ticks", "spend", "turn_wait", "turn_end", "turns_ended", "turns_close", "CLOSED",
 };
+
+/* What else CUDA C++ keeps for itself where a local name would hide it. */
+static const char *const reserved_cuda[] = {
+    "class", "new", "delete", "template", "this", "typename", "namespace", "operator", "private", "public", "protected", "using",
+    "virtual", "friend", "explicit", "export", "mutable", "throw", "try", "catch", "typeid", "wchar_t", "and", "or", "not", "xor",
+    "bitand", "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq", "const_cast", "static_cast", "dynamic_cast",
+    "reinterpret_cast", "constexpr", "consteval", "constinit", "concept", "requires", "decltype", "noexcept", "nullptr", "alignas", "alignof",
+    "static_assert", "thread_local", "char8_t", "char16_t", "char32_t", "co_await", "co_return", "co_yield",
+    "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "shared",
+};
+
+static bool is_reserved_cuda(const char *s) {
+    for (size_t i = 0; i < sizeof reserved_cuda / sizeof *reserved_cuda; i++)
+        if (!strcmp(s, reserved_cuda[i])) return true;
+    return false;
+}
 
 static bool is_reserved(const char *s) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
@@ -105,7 +121,7 @@ bool cg_is_name(const char *name) {
 
 const char *fresh(Gen *G, const char *base) {
     const char *s = sanitised(G, base), *c = s;
-    if (is_reserved(s)) s = c = arena_printf(G->arena, "v%s%s", *s == '_' ? "" : "_", s);
+    if (is_reserved(s) || (G->cuda && is_reserved_cuda(s))) s = c = arena_printf(G->arena, "v%s%s", *s == '_' ? "" : "_", s);
     if (is_like_ours(s)) s = c = arena_printf(G->arena, "%s_v", s);
     for (int i = 2; sm_get(&G->taken, c); i++) c = arena_printf(G->arena, "%s_%d", s, i);
     sm_put(&G->taken, c, (void *)(uintptr_t)c);
@@ -185,6 +201,9 @@ const char *wrap(Gen *G, Text t, int prec) {
 
 static Text float_text(Gen *G, mlc_type t, double v) {
     const char *f = t == MLC_F32 ? "f" : "";
+    if (G->cuda && isnan(v)) return atom(t == MLC_F32 ? "__int_as_float(0x7fffffff)" : "__longlong_as_double(0x7fffffffffffffffll)");
+    if (G->cuda && isinf(v))
+        return atom(fmt(G, t == MLC_F32 ? "__int_as_float(0x%xf800000)" : "__longlong_as_double(0x%xff0000000000000ll)", v < 0 ? 0xf : 7));
     if (isnan(v)) return atom(fmt(G, "__builtin_nan%s(\"\")", f));
     if (isinf(v)) return at_prec(fmt(G, "%s__builtin_inf%s()", v < 0 ? "-" : "", f), v < 0 ? P_UNARY : P_ATOM);
     int prec = signbit(v) ? P_UNARY : P_ATOM;
