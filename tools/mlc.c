@@ -27,7 +27,7 @@ static const struct option options[] = {
 static const char common[] =
     "  --schedule S      a plan: its name in the program, a file, plan text (it holds a colon), or none;\n"
     "                    without it the program's plan default, else its first, else none\n"
-    "  --target T        host, avx512, avx2, sse4, plain or interpret\n"
+    "  --target T        host, cuda, avx512, avx2, sse4, plain or interpret; cuda-sm_90a: for such GPUs\n"
     "  --cc CC --opt N   the C compiler and its -O level (1 to 3)\n"
     "  --threads N       at most N threads\n"
     "  --check           check every access while running\n"
@@ -47,7 +47,7 @@ static const Command commands[] = {
       .own = { OPT_SIZE, OPT_TIME, OPT_PROFILE, OPT_TRACE, OPT_SPANS, OPT_DUMP }, .pairs = true },
     { "check", "check P.mlc [options]", "Reads a program and lowers it under none, each of its plans and each --schedule.\n", cmd_check,
       .plans = true },
-    { "explain", "explain P.mlc [--level algorithm|schedule|nest|loops|c] [options]",
+    { "explain", "explain P.mlc [--level algorithm|schedule|nest|loops|c|cuda] [options]",
       "Prints a program at a level; loops where none is given.\n", cmd_explain, .own = { OPT_LEVEL } },
     { "emit", "emit P.mlc -o PREFIX [--name F] [--object] [--openmp] [options]",
       "Writes PREFIX.c and PREFIX.h (and PREFIX.o) that need nothing of mlc; files that mlc did not write stay.\n", cmd_emit,

@@ -102,6 +102,7 @@ typedef struct {
 /* Milliseconds of each part of a compile; `cached`: nothing was lowered and no process was started. */
 typedef struct {
     double key, lower, codegen, build, load, total;
+    double kernels; /* by NVRTC */
     bool cached;
 } mlc_times;
 

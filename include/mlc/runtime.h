@@ -19,8 +19,8 @@ typedef struct {
 
 enum { /* mlc_buffer.flags */
     MLC_BUFFER_OWNED = 1,       /* `owner` is released by mlc_buffer_free */
-    MLC_BUFFER_HOST_DIRTY = 2,  /* reserved for device copies */
-    MLC_BUFFER_DEVICE_DIRTY = 4,
+    MLC_BUFFER_HOST_DIRTY = 2,  /* with `device`: the elements are current on the host alone, */
+    MLC_BUFFER_DEVICE_DIRTY = 4, /* or on the device alone; neither: on both */
     MLC_BUFFER_HEAP = 8         /* the descriptor itself was allocated by mlc */
 };
 
@@ -30,8 +30,9 @@ typedef struct mlc_buffer {
     int rank;
     mlc_dim_t dim[MLC_MAX_RANK];
     uint32_t flags;
-    uint64_t device;     /* reserved: device address */
+    uint64_t device;     /* on a GPU: the address there of the same element; 0: it is not there */
     void *owner;         /* what mlc_buffer_free releases: our allocation, or a DLPack tensor */
+    void *device_owner;  /* and the memory on the device, where mlc took it */
 } mlc_buffer;
 
 /* ---- making ---- */
@@ -82,6 +83,22 @@ MLC_API int64_t mlc_buffer_count(const mlc_buffer *b); /* elements */
 MLC_API bool mlc_buffer_copy(mlc_buffer *to, const mlc_buffer *from);
 /* Do the two share a byte?  With a == b: do two indices of it share one? */
 MLC_API bool mlc_buffer_overlap(const mlc_buffer *a, const mlc_buffer *b);
+
+/* ---- memory of a GPU ----
+ * A buffer may keep a second copy of its elements on the GPU of a context, with the same strides.  Calls of modules of
+ * the target cuda then work on that copy where they can and leave their results there, so that nothing is copied between
+ * them; buffers without one are copied at each call, there and back.  The flags say which copy is current.  Who changes
+ * elements through `data` sets MLC_BUFFER_HOST_DIRTY; who reads them there asks for mlc_buffer_to_host first.  Views
+ * share the copies, and each has flags of its own.  A buffer whose data is NULL lies on the device alone: its address
+ * may come from another library of the same CUDA context. */
+
+/* Takes device memory where the buffer has none, and brings what the host changed there.  False with *error (may be
+ * NULL) where there is no device or no room. */
+MLC_API bool mlc_buffer_to_device(mlc_ctx *ctx, mlc_buffer *b, mlc_error_info *error);
+/* Brings home what the device changed, and waits for it; nothing where the host is current. */
+MLC_API bool mlc_buffer_to_host(mlc_ctx *ctx, mlc_buffer *b, mlc_error_info *error);
+/* Gives device memory back; what is current there alone is lost. */
+MLC_API void mlc_buffer_leave_device(mlc_buffer *b);
 
 /* ---- DLPack: arrays of other libraries, without copying ----
  * `tensor` is a DLManagedTensor * (mlc keeps a declaration of its own).  DLPack's last dimension is mlc's

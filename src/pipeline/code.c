@@ -1,7 +1,7 @@
 /* code.c - C source to a function that a module calls, and the first level of the cache.
  *
- * Under the key of a program lies its metadata, both C texts included; the object is found under the
- * digest of its C.  So a program met before costs two files read, whichever variant a call needs. */
+ * Under the key of a program lies its metadata, both C texts (and those of its kernels, CUDA C++) included; the
+ * object is found under the digest of its C, the cubin under that of the CUDA C++.  So a program met before costs two files read (three with kernels), whichever variant a call needs. */
 #include "pipeline/pipeline.h"
 
 #include "jit/jit.h"
@@ -59,14 +59,37 @@ Code *code_build(Arena *a, const Options *o, const char *source, const ExternFn 
 }
 
 void code_free(Code *c) {
-    if (c) jit_unload(c->handle);
+    if (!c) return;
+    if (c->kernels) nv_module_free(c->kernels);
+    jit_unload(c->handle);
+}
+
+const void *code_cubin(Arena *a, const Options *o, NvCompiler *nvrtc, const char *source, const char *name, size_t *n, mlc_times *t) {
+    JitOptions j = jit_options(o);
+    NvOptions nv = { .arch = o->arch };
+    StrBuf b;
+    char key[33];
+    sb_init(&b, a);
+    sb_printf(&b, "cubin\n%s\n%s\n", nv_compiler_identity(nvrtc), nv_flags(a, &nv));
+    sb_puts(&b, source);
+    jit_digest(b.at, b.n, key);
+    double begun = pl_now();
+    const void *cubin = jit_blob_get(a, &j, key, n);
+    t->cached = t->cached && cubin;
+    if (!cubin) {
+        cubin = nv_compile(a, nvrtc, &nv, source, name, n, NULL);
+        jit_blob_put(a, &j, key, cubin, *n);
+    }
+    t->kernels += pl_now() - begun;
+    return cubin;
 }
 
 bool code_find(Arena *a, const Options *o, const char *key, Meta *m) {
     size_t n;
     JitOptions j = jit_options(o);
     const char *bytes = jit_blob_get(a, &j, key, &n);
-    return bytes && meta_read(a, bytes, n, m) && m->source[DENSE] && m->source[GENERAL];
+    return bytes && meta_read(a, bytes, n, m) && m->source[DENSE] && m->source[GENERAL] &&
+           (!m->n_kernels || (m->cuda[DENSE] && m->cuda[GENERAL]));
 }
 
 void code_keep(Arena *a, const Options *o, const char *key, const Meta *m) {

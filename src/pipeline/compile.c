@@ -30,6 +30,7 @@ void pl_open(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs) {
 }
 
 void pl_close(Compile *c) {
+    gpu_unref(c->gpu);
     arena_free(&c->arena);
 }
 
@@ -59,6 +60,18 @@ void pl_begin(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs, const 
     c->timed = timed && *timed && strcmp(timed, "0") != 0;
     sb_init(&c->passes, &c->arena);
     ir_interner_init(&c->ir, &c->arena, &c->ctx->ir);
+}
+
+void pl_take_gpu(Compile *c) {
+    Options *o = &c->options;
+    if (!o->cuda || c->gpu) return;
+    c->gpu = state_gpu(c->ctx, &c->fault);
+    if (!o->arch) {
+        NvDeviceInfo info;
+        nv_device_info(gpu_device(c->gpu, &c->fault), &info);
+        o->arch = nv_arch(&c->arena, gpu_compiler(c->gpu, &c->fault), arena_str(&c->arena, info.arch));
+    }
+    gpu_compiler(c->gpu, &c->fault);
 }
 
 void pl_resolve(Compile *c) {
@@ -110,12 +123,17 @@ static void make_key(Compile *c) {
     const Options *o = &c->options;
     sb_printf(&b, "\n%s %s O%d check%d [%s] watch%d%d %lld %s", pl_build_id(), o->target, o->opt, o->check, o->cflags,
               o->profile, o->trace, o->trace ? (long long)o->most_spans : 0ll, o->interpret ? "" : code_compiler(&c->arena, o, &is_gcc));
+    if (o->cuda) {
+        pl_take_gpu(c);
+        NvOptions nv = { .arch = o->arch };
+        sb_printf(&b, " %s %s", nv_compiler_identity(gpu_compiler(c->gpu, &c->fault)), nv_flags(&c->arena, &nv));
+    }
     XXH128_hash_t h = XXH3_128bits(b.at, b.n);
     snprintf(c->key, sizeof c->key, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
     c->times.key = pl_now() - c->begun;
 }
 
-/* MLC_DUMP=dir: the loops and both C texts of each program lowered.  The folder is made where it lacks. */
+/* MLC_DUMP=dir: the loops and the texts of both variants of each program lowered.  The folder is made where it lacks. */
 static void dump(Compile *c, const char *what, const char *text) {
     const char *dir = getenv("MLC_DUMP");
     if (!dir || !*dir || !text) return;
@@ -148,6 +166,24 @@ static const char *print_source(Compile *c, const Program *p, bool is_gcc) {
     return b.at;
 }
 
+/* The kernels of a program: their names, and the CUDA C++ of a variant. */
+static void print_kernels(Compile *c, mlc_module *m, const Program *p, int variant) {
+    StrBuf b;
+    CgOptions o = { .isa = c->options.isa, .symbol = CODE_SYMBOL };
+    if (!p->kernel.n) return;
+    if (!c->options.cuda) {
+        Place place = sch_place(&c->arena, p->kernel.at[0]->line);
+        fault_raise(&c->fault, ERR_GPU_TARGET, &place, p->kernel.at[0]->name, c->options.target);
+    }
+    CHECK(&c->fault, variant == DENSE || m->meta.n_kernels == p->kernel.n);
+    m->meta.n_kernels = p->kernel.n;
+    m->meta.kernel = ARENA_ARRAY(&m->arena, const char *, p->kernel.n);
+    for (int i = 0; i < p->kernel.n; i++) m->meta.kernel[i] = arena_str(&m->arena, p->kernel.at[i]->name);
+    sb_init(&b, &c->arena);
+    cg_cuda(&b, p, &o);
+    m->meta.cuda[variant] = arena_str(&m->arena, b.at);
+}
+
 /* Slots of a program are those of the metadata: both come from the same schedule. */
 static void check_slots(Compile *c, const Program *p, const Meta *m) {
     int slot = 0;
@@ -169,6 +205,7 @@ static void lower_both(Compile *c, mlc_module *m) {
         double u = pl_now();
         check_slots(c, p, &m->meta);
         m->meta.index_bits = p->index_bits;
+        print_kernels(c, m, p, v);
         m->meta.source[v] = arena_str(&m->arena, print_source(c, p, is_gcc));
         c->times.lower += u - t;
         c->times.codegen += pl_now() - u;
@@ -185,6 +222,7 @@ static void dump_all(Compile *c, const mlc_module *m, bool found) {
         dump_loops(c, pl_lower(c, true));
     }
     for (int v = 0; v < VARIANTS; v++) dump(c, v == DENSE ? "c" : "general.c", m->meta.source[v]);
+    for (int v = 0; v < VARIANTS; v++) dump(c, v == DENSE ? "cu" : "general.cu", m->meta.cuda[v]);
 }
 
 /* Those of the context, and those of the library that extern stages need: no name of a user has a '$'. */
@@ -202,8 +240,8 @@ static void report(Compile *c, const mlc_module *m) {
     if (!c->timed) return;
     const mlc_times *t = &m->times;
     fprintf(stderr,
-            "mlc %s: key %.2f, lower %.2f, codegen %.2f, build %.2f, load %.2f, total %.2f ms%s\n%s",
-            c->output[0]->name, t->key, t->lower, t->codegen, t->build, t->load, t->total, t->cached ? " (cached)" : "",
+            "mlc %s: key %.2f, lower %.2f, codegen %.2f, build %.2f, kernels %.2f, load %.2f, total %.2f ms%s\n%s",
+            c->output[0]->name, t->key, t->lower, t->codegen, t->build, t->kernels, t->load, t->total, t->cached ? " (cached)" : "",
             c->passes.at);
 }
 
@@ -220,6 +258,16 @@ static void open_watch(mlc_module *m, Fault *f) {
     if (!m->watch) fault_raise(f, ERR_OUT_OF_MEMORY, NULL, (size_t)m->options.most_spans * sizeof(WatchSpan));
 }
 
+/* Onto a device of their architecture, where one is here; else the first call does, or says what is missing. */
+static void load_kernels(Compile *c, mlc_module *m) {
+    NvDeviceInfo info;
+    if (!m->meta.n_kernels || !gpu_has_device(m->gpu)) return;
+    double begun = pl_now();
+    nv_device_info(gpu_device(m->gpu, &c->fault), &info);
+    if (!strcmp(info.arch, m->options.arch) || !strncmp(m->options.arch, "compute_", 8)) module_load_kernels(m, atomic_load(&m->code[DENSE]));
+    c->times.load += pl_now() - begun;
+}
+
 static void compile_code(Compile *c, mlc_module *m) {
     Options *o = &m->options;
     bool found = !o->no_cache && code_find(&m->arena, o, m->key, &m->meta);
@@ -231,7 +279,8 @@ static void compile_code(Compile *c, mlc_module *m) {
         lower_both(c, m);
     }
     dump_all(c, m, found);
-    atomic_store(&m->code[DENSE], code_build(&m->arena, o, m->meta.source[DENSE], m->ext, m->n_ext, &c->times));
+    atomic_store(&m->code[DENSE], module_build(m, DENSE, &c->times));
+    load_kernels(c, m);
     c->times.cached = found && c->times.cached;
     open_watch(m, &c->fault);
     if (!found && !o->no_cache) code_keep(&m->arena, o, m->key, &m->meta);
@@ -263,6 +312,8 @@ mlc_module *pl_compile(Compile *c) {
         m->options = c->options;
         m->options.cc = c->options.cc ? arena_str(&m->arena, c->options.cc) : NULL;
         m->options.cflags = arena_str(&m->arena, c->options.cflags);
+        m->options.arch = c->options.arch ? arena_str(&m->arena, c->options.arch) : NULL;
+        m->gpu = c->gpu ? gpu_ref(c->gpu) : NULL;
         memcpy(m->key, c->key, sizeof m->key);
         m->hook_user = (HookUser){ .rt = state_runtime(c->ctx, &c->fault), .threads = c->options.threads };
         m->hook_user.memo = rt_memo(m->hook_user.rt);

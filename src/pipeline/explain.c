@@ -25,6 +25,11 @@ static void print_level(Compile *c, const char *level, StrBuf *out) {
         code_compiler(&c->arena, &c->options, &is_gcc);
         CgOptions o = { .isa = c->options.isa, .is_gcc = is_gcc, .symbol = CODE_SYMBOL };
         cg_cpu(out, pl_lower(c, true), &o);
+    } else if (!strcmp(level, "cuda")) {
+        CgOptions o = { .isa = c->options.isa, .symbol = CODE_SYMBOL };
+        const Program *p = pl_lower(c, true);
+        if (!p->kernel.n) fault_raise(&c->fault, ERR_NO_KERNELS, NULL);
+        cg_cuda(out, p, &o);
     } else {
         fault_raise(&c->fault, ERR_LEVEL, NULL, level);
     }

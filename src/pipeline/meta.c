@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAGIC = 0x4d4c4332 };
+enum { MAGIC = 0x4d4c4333 };
 
 /* ---- from a program ---- */
 
@@ -150,6 +150,9 @@ void meta_write(StrBuf *out, const Meta *m) {
         put_int(out, m->param[i].hi.i);
     }
     for (int v = 0; v < VARIANTS; v++) put_str(out, m->source[v]);
+    put_int(out, m->n_kernels);
+    for (int i = 0; i < m->n_kernels; i++) put_str(out, m->kernel[i]);
+    for (int v = 0; v < VARIANTS; v++) put_str(out, m->cuda[v]);
 }
 
 typedef struct {
@@ -204,6 +207,14 @@ static void get_param(Reader *r, MetaParam *p) {
     if (!p->name) r->bad = true;
 }
 
+static void get_kernels(Reader *r, Meta *m) {
+    m->n_kernels = (int)get_int(r, 0, 1 << 20);
+    m->kernel = ARENA_ARRAY(r->arena, const char *, r->bad ? 1 : m->n_kernels + 1);
+    for (int i = 0; i < m->n_kernels && !r->bad; i++)
+        if (!(m->kernel[i] = get_str(r))) r->bad = true;
+    for (int v = 0; v < VARIANTS && !r->bad; v++) m->cuda[v] = get_str(r);
+}
+
 bool meta_read(Arena *a, const char *bytes, size_t n, Meta *m) {
     Reader r = { .arena = a, .at = bytes, .end = bytes + n };
     memset(m, 0, sizeof *m);
@@ -216,5 +227,6 @@ bool meta_read(Arena *a, const char *bytes, size_t n, Meta *m) {
     m->param = ARENA_ARRAY(a, MetaParam, r.bad ? 1 : m->n_params + 1);
     for (int i = 0; i < m->n_params && !r.bad; i++) get_param(&r, &m->param[i]);
     for (int v = 0; v < VARIANTS && !r.bad; v++) m->source[v] = get_str(&r);
+    get_kernels(&r, m);
     return !r.bad && r.at == r.end;
 }

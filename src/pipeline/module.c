@@ -1,5 +1,5 @@
 /* module.c - modules: owning, asking, and the checks and the run of a call. */
-#include "pipeline/pipeline.h"
+#include "pipeline/gpu_call.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,6 +34,7 @@ void module_unref(mlc_module *m) {
     memo_free(m->hook_user.memo);
     watch_free(m->watch);
     rt_unref(m->hook_user.rt);
+    gpu_unref(m->gpu);
     lock_end(&m->lock);
     mlc_allocator hook = m->hook;
     arena_free(&m->arena);
@@ -159,9 +160,12 @@ static void check_buffer(Fault *f, const Meta *m, int i, const mlc_buffer *b) {
         fault_jump(f);
     }
     check_shape(f, m, name, b);
-    if (!b->data && mlc_buffer_count(b)) fault_raise(f, ERR_CALL_NULL, NULL, name);
+    const void *at = b->data;
+    if (!at && m->n_kernels) at = (const void *)(uintptr_t)b->device;
+    if (!at && mlc_buffer_count(b)) fault_raise(f, ERR_CALL_NULL, NULL, name);
+    if (!m->n_kernels && b->flags & MLC_BUFFER_DEVICE_DIRTY && b->device) fault_raise(f, ERR_CALL_DEVICE, NULL, name);
     size_t size = mlc_type_size(b->type);
-    if ((uintptr_t)b->data % size) fault_raise(f, ERR_CALL_ALIGN, NULL, name, (int)size);
+    if ((uintptr_t)at % size) fault_raise(f, ERR_CALL_ALIGN, NULL, name, (int)size);
 }
 
 /* Code indexes all elements of a tuple by the shape of the first. */
@@ -175,16 +179,24 @@ static void check_tuple(Fault *f, const Meta *m, int i, mlc_buffer *const *b) {
     }
 }
 
+/* Where it is, as numbers: one that lies on a GPU alone has no other address. */
+static mlc_buffer placed(const mlc_buffer *b) {
+    mlc_buffer v = *b; /* the same descriptor twice is still two buffers */
+    if (!v.data) v.data = (void *)(uintptr_t)v.device;
+    return v;
+}
+
 static void check_overlap(Fault *f, const Meta *m, mlc_buffer *const *b) {
     char one[128], two[128];
     for (int i = 0; i < m->n_slots; i++) {
         if (!m->slot[i].is_output) continue;
         const char *name = slot_name(m, i, one, sizeof one);
-        if (mlc_buffer_overlap(b[i], b[i])) fault_raise(f, ERR_CALL_OVERLAP_SELF, NULL, name);
+        mlc_buffer own = placed(b[i]);
+        if (mlc_buffer_overlap(&own, &own)) fault_raise(f, ERR_CALL_OVERLAP_SELF, NULL, name);
         for (int k = 0; k < m->n_slots; k++) {
             if (k == i || (m->slot[k].is_output && k > i)) continue; /* two outputs: once */
-            mlc_buffer other = *b[k]; /* the same descriptor twice is still two buffers */
-            if (mlc_buffer_overlap(b[i], &other))
+            mlc_buffer other = placed(b[k]);
+            if (mlc_buffer_overlap(&own, &other))
                 fault_raise(f, ERR_CALL_OVERLAP, NULL, name, slot_name(m, k, two, sizeof two));
         }
     }
@@ -243,17 +255,38 @@ static void note_kernel_error(Fault *f, ErrCode code, const char *const *text, c
     f->info.code = (int)code;
 }
 
-static Code *build_variant(mlc_module *m, int variant) {
-    Code *c = atomic_load(&m->code[variant]);
-    mlc_times t = { 0 };
-    if (!c) c = code_build(&m->arena, &m->options, m->meta.source[variant], m->ext, m->n_ext, &t);
-    atomic_store_explicit(&m->code[variant], c, memory_order_release);
+Code *module_build(mlc_module *m, int variant, mlc_times *t) {
+    const void *cubin = NULL;
+    size_t n = 0;
+    if (m->meta.n_kernels) {
+        NvCompiler *nvrtc = gpu_compiler(m->gpu, m->arena.fault);
+        cubin = code_cubin(&m->arena, &m->options, nvrtc, m->meta.cuda[variant], m->meta.kernel[0], &n, t);
+    }
+    Code *c = code_build(&m->arena, &m->options, m->meta.source[variant], m->ext, m->n_ext, t);
+    c->cubin = cubin;
+    c->n_cubin = n;
     return c;
 }
 
-/* The variant's code, built on first need. */
+void module_load_kernels(mlc_module *m, Code *c) {
+    Fault *f = m->arena.fault;
+    if (m->meta.n_kernels && !c->kernels)
+        c->kernels = nv_module_load(gpu_device(m->gpu, f), c->cubin, c->n_cubin, m->meta.n_kernels, m->meta.kernel, f);
+}
+
+static Code *build_variant(mlc_module *m, int variant) {
+    Code *c = atomic_load(&m->code[variant]);
+    mlc_times t = { 0 };
+    if (!c) c = module_build(m, variant, &t);
+    atomic_store(&m->code[variant], c);
+    module_load_kernels(m, c);
+    atomic_store_explicit(&m->ready[variant], c, memory_order_release);
+    return c;
+}
+
+/* The variant's code, built and on the device on first need. */
 static Code *code_of(mlc_module *m, int variant, Fault *f) {
-    Code *ready = atomic_load_explicit(&m->code[variant], memory_order_acquire);
+    Code *ready = atomic_load_explicit(&m->ready[variant], memory_order_acquire);
     if (ready) return ready;
     Barrier b;
     Code *volatile c = NULL;
@@ -269,6 +302,8 @@ static Code *code_of(mlc_module *m, int variant, Fault *f) {
 
 static int run_code(mlc_module *m, mlc_buffer *const *buffers, const mlc_scalar *param, Arena *scratch, Fault *f) {
     int n = m->meta.n_slots;
+    GpuCall *gpu = NULL;
+    if (m->meta.n_kernels) buffers = gpu_call_open(&gpu, m, buffers, scratch, f);
     void **data = ARENA_ARRAY(scratch, void *, n + 1);
     int64_t *shape = ARENA_ARRAY(scratch, int64_t, (n + 1) * MLC_MAX_RANK * 3);
     bool dense = true;
@@ -287,10 +322,12 @@ static int run_code(mlc_module *m, mlc_buffer *const *buffers, const mlc_scalar 
     int variant = dense ? DENSE : GENERAL;
     const Code *code = code_of(m, variant, f);
     mlc_call call = { .data = data, .shape = shape, .param = param, .hooks = &m->hooks, .watch = watch_hooks(m->watch, variant) };
+    if (gpu) gpu_call_attach(gpu, code->kernels, &call);
     call.mode = fp_enter();
     int r = code->fn(&call);
     fp_leave(call.mode);
-    if (!r) return 0;
+    if (gpu) r = gpu_call_close(gpu, &call, r, f);
+    if (!r || f->info.code) return f->info.code;
     int64_t row = call.error[0] > 0 && call.error[0] < ERR_COUNT ? call.error[0] : r;
     const char *const *text = row == ERR_OUT_OF_MEMORY || !code->text ? NULL : code->text + 2 * call.error[1];
     note_kernel_error(f, (ErrCode)(row > 0 && row < ERR_COUNT ? row : ERR_INTERNAL), text, call.error + 2);
@@ -343,6 +380,8 @@ int module_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, c
         }
         if (m->snapshot) run_snapshot(m, buffers, value, &scratch, f);
         else run_code(m, buffers, value, &scratch, f);
+        for (int i = 0; i < n && !meta->n_kernels && !f->info.code; i++)
+            if (meta->slot[i].is_output && buffers[i]->device) buffers[i]->flags |= MLC_BUFFER_HOST_DIRTY;
         FAULT_END(f, b);
     }
     arena_free(&scratch);

@@ -27,6 +27,21 @@ CpuIsa pl_isa(Fault *f, const char *target, bool emit) {
     fault_raise(f, ERR_TARGET, NULL, target);
 }
 
+/* "cuda", the GPU that is here, or "cuda-sm_90a". */
+static bool is_cuda(const char *target) {
+    return !strncmp(target, "cuda", 4) && (!target[4] || target[4] == '-');
+}
+
+/* "sm_90a": a number, and perhaps a letter for what no other architecture has.  NULL: that of the device. */
+static const char *gpu_arch(Fault *f, const char *target) {
+    const char *e = getenv("MLC_CUDA_ARCH"), *arch = target[4] ? target + 5 : e && *e ? e : NULL;
+    if (!arch) return NULL;
+    size_t n = strncmp(arch, "sm_", 3) ? 0 : strspn(arch + 3, "0123456789");
+    const char *rest = arch + 3 + n;
+    if (n < 2 || n > 3 || strspn(rest, "af") != strlen(rest) || strlen(rest) > 1) fault_raise(f, ERR_CUDA_ARCH, NULL, arch);
+    return arch;
+}
+
 enum { SPANS = 1 << 18, MOST_SPANS = 1 << 30 };
 
 /* The option, else the variable, else `other`; an empty variable counts as none. */
@@ -59,9 +74,11 @@ Options pl_options(Fault *f, const mlc_options *o) {
     if (r.opt < 0 || r.opt > 3) fault_raise(f, ERR_OPT_LEVEL, NULL, r.opt);
     r.interpret = !strcmp(target, "interpret");
     if (r.interpret && (r.profile || r.trace)) fault_raise(f, ERR_WATCH_INTERPRET, NULL);
-    if (!r.interpret) r.isa = pl_isa(f, target, false);
-    r.native = !strcmp(target, "host");
-    r.target = r.interpret ? "interpret" : pl_isa_name(r.isa);
+    r.cuda = is_cuda(target);
+    if (r.cuda) r.arch = gpu_arch(f, target);
+    if (!r.interpret) r.isa = pl_isa(f, r.cuda ? "host" : target, false);
+    r.native = r.cuda || !strcmp(target, "host");
+    r.target = r.interpret ? "interpret" : r.cuda ? "cuda" : pl_isa_name(r.isa);
     return r;
 }
 

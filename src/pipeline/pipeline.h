@@ -7,11 +7,27 @@
 #define PIPELINE_H
 
 #include "codegen/backend.h"
+#include "nvrtc/nvrtc.h"
 #include "runtime/runtime.h"
 #include <mlc/run.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+/* Until the floors below have landed. */
+#pragma weak nv_device_open
+#pragma weak nv_device_close
+#pragma weak nv_device_count
+#pragma weak nv_device_info
+#pragma weak nv_module_load
+#pragma weak nv_module_free
+#pragma weak nv_launch
+#pragma weak nv_alloc
+#pragma weak nv_free
+#pragma weak nv_to_device
+#pragma weak nv_to_host
+#pragma weak nv_wait
+#pragma weak nv_error_name
 
 const char *pl_build_id(void);
 
@@ -21,7 +37,9 @@ typedef struct {
     bool interpret, check, no_cache, profile, trace;
     bool native;        /* the host itself: every instruction it has */
     CpuIsa isa;
-    const char *target; /* the isa's name, or "interpret" */
+    const char *target; /* the isa's name, "cuda" or "interpret" */
+    bool cuda;          /* a GPU beside the host */
+    const char *arch;   /* its architecture, "sm_90a"; NULL: that of the device, when it is asked for */
     const char *cc, *cflags;
     int opt, threads;
     int64_t most_spans;
@@ -59,6 +77,9 @@ typedef struct {
     MetaSlot *slot;
     MetaParam *param;
     const char *source[VARIANTS]; /* C */
+    int n_kernels;                /* of a GPU; 0: it needs none */
+    const char **kernel;          /* their names, by number */
+    const char *cuda[VARIANTS];   /* their CUDA C++; NULL where there are none */
 } Meta;
 
 void meta_write(StrBuf *out, const Meta *m);
@@ -86,6 +107,9 @@ typedef struct {
     const char *const *text; /* two texts a check */
     const WatchRow *watch;   /* the stages that it reports on, NULL: none */
     const char *const *span; /* three texts a kind of span, or NULL */
+    const void *cubin;       /* its kernels, NULL: none */
+    size_t n_cubin;
+    NvModule *kernels;       /* on the device, from the first call on */
 } Code;
 
 /* Builds `source` (or finds its object) and loads it; raises into a->fault. */
@@ -94,6 +118,8 @@ void code_free(Code *c);
 /* The first level of the cache: key -> metadata; false on a miss. */
 bool code_find(Arena *a, const Options *o, const char *key, Meta *m);
 void code_keep(Arena *a, const Options *o, const char *key, const Meta *m);
+/* Compiles `source` by NVRTC, or finds what it gave before: a blob under the digest of source, compiler and flags. */
+const void *code_cubin(Arena *a, const Options *o, NvCompiler *nvrtc, const char *source, const char *name, size_t *n, mlc_times *t);
 /* Compiles to an object file at `path`, for ahead-of-time use. */
 void code_object(Arena *a, const Options *o, const char *source, const char *path, bool openmp);
 /* Path, kind and identity of the compiler, as text that changes when it does. */
@@ -112,6 +138,18 @@ typedef struct Snapshot {
 } Snapshot;
 Snapshot *snap_copy(Arena *a, const Schedule *s, const Sym *const *param, int n_params);
 
+/* ---- the GPU behind a context (gpu.c) ---- */
+
+/* NVRTC and a device, each opened at the first need.  The contexts and modules on it share it by counting. */
+typedef struct Gpu Gpu;
+Gpu *gpu_new(const mlc_allocator *hook); /* one reference; NULL: no memory */
+Gpu *gpu_ref(Gpu *g);
+void gpu_unref(Gpu *g);
+/* Both raise where there is none. */
+NvCompiler *gpu_compiler(Gpu *g, Fault *f);
+NvDevice *gpu_device(Gpu *g, Fault *f);
+bool gpu_has_device(Gpu *g); /* opens it, and says nothing where there is none */
+
 /* ---- modules ---- */
 
 struct mlc_module {
@@ -127,15 +165,19 @@ struct mlc_module {
     int n_ext;
     ExternFn *ext;
     Lock lock; /* the arena: building the general variant, making functions, interpreting */
-    _Atomic(Code *) code[VARIANTS];
+    _Atomic(Code *) code[VARIANTS], ready[VARIANTS]; /* ready: its kernels are on the device too */
     Watch *watch;         /* profiled or traced, else NULL */
     int n_watched;
+    Gpu *gpu;             /* target cuda, else NULL */
     Snapshot *snapshot;   /* interpret: the algorithm, copied */
     struct Closure *closures;
     atomic_int refs;
 };
 
 mlc_module *module_new(const mlc_allocator *hook, Fault *f);
+/* Builds the code of a variant, kernels included; puts them on the device.  Both raise into the arena's fault. */
+Code *module_build(mlc_module *m, int variant, mlc_times *t);
+void module_load_kernels(mlc_module *m, Code *c);
 /* Into the arena, whose faults go to f. */
 void module_enter(mlc_module *m, Fault *f);
 void module_leave(mlc_module *m);
@@ -159,6 +201,7 @@ typedef struct {
     Func *output[16];
     int n_outputs;
     Options options;
+    Gpu *gpu;           /* target cuda: by pl_take_gpu, else NULL */
     Schedule *schedule; /* by pl_resolve */
     char key[33];
     bool explain;       /* productions say what they compute again */
@@ -174,6 +217,8 @@ void pl_open(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs);
 void pl_close(Compile *c);
 void pl_begin(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs, const mlc_options *o);
 void pl_resolve(Compile *c);
+/* Target cuda: finds the compiler of kernels, and the architecture where the options name none. */
+void pl_take_gpu(Compile *c);
 Program *pl_lower(Compile *c, bool dense);
 Program *pl_lower_nest(Compile *c); /* the first pass alone: loops and memory as the plan has them */
 /* mlc_required of a program that is lowered already; raises (required.c). */
@@ -188,6 +233,7 @@ void pl_give_error(mlc_error_info *to, const Fault *f);
 /* ---- the state behind a context: threads and kept memory, and modules that realize made (state.c) ---- */
 
 Runtime *state_runtime(mlc_ctx *ctx, Fault *f); /* a counted reference */
+Gpu *state_gpu(mlc_ctx *ctx, Fault *f);         /* a counted reference */
 mlc_module *state_find(mlc_ctx *ctx, const char *key, int threads); /* a counted reference, or NULL */
 void state_keep(mlc_ctx *ctx, mlc_module *m);
 

@@ -32,7 +32,7 @@ static bool bind(Func *f, const mlc_buffer *buffer) {
         pl_note_rank(fault, &place, f->name, buffer, f->rank);
         return false;
     }
-    if (!buffer->data && mlc_buffer_count(buffer)) {
+    if (!buffer->data && !buffer->device && mlc_buffer_count(buffer)) {
         fault_note(fault, ERR_CALL_NULL, &place, f->name);
         return false;
     }
@@ -126,7 +126,7 @@ static void run(Compile *c, mlc_module *m, mlc_buffer **buffers, int n) {
     for (int i = 0; i < n; i++) {
         const MetaSlot *slot = inputs + i < meta->n_slots ? &meta->slot[inputs + i] : NULL; /* NULL: refused by the call */
         if (slot && !buffers[i]) buffers[i] = allocate(c, slot, buffers, n);
-        else if (slot && buffers[i] && !buffers[i]->data) give_memory(c, slot, buffers[i]);
+        else if (slot && buffers[i] && !buffers[i]->data && !buffers[i]->device) give_memory(c, slot, buffers[i]);
         all[inputs + i] = buffers[i];
     }
     if (module_run(m, inputs + n, all, meta->n_params, param_values(c, meta), &c->fault)) fault_jump(&c->fault);
@@ -167,7 +167,7 @@ static bool is_realizable(mlc_func f, const mlc_buffer *out) {
     bool began = fault_call_begin(fault);
     if (f.f->is_input) fault_note(fault, ERR_REALIZE_INPUT, &place, f.f->name);
     else if (f.f->n > 1) fault_note(fault, ERR_REALIZE_TUPLE, &place, f.f->name, f.f->n);
-    else if (!out || (!out->data && mlc_buffer_count(out))) fault_note(fault, ERR_CALL_NULL, &place, f.f->name);
+    else if (!out || (!out->data && !out->device && mlc_buffer_count(out))) fault_note(fault, ERR_CALL_NULL, &place, f.f->name);
     else return true;
     fault_call_end(fault, began);
     return false;

@@ -1,5 +1,5 @@
-/* state.c - what stands behind a context at run time: the Runtime that its modules share, and the modules
- * that realize made lately. */
+/* state.c - what stands behind a context at run time: the Runtime and the GPU that its modules share, and
+ * the modules that realize made lately. */
 #include "pipeline/pipeline.h"
 
 #include <string.h>
@@ -9,6 +9,7 @@ enum { KEPT = 32 };
 typedef struct {
     mlc_allocator hook;
     Runtime *rt;
+    Gpu *gpu;
     Lock lock;
     mlc_module *module[KEPT]; /* most recent first */
     int n;
@@ -19,6 +20,7 @@ static void state_drop(void *p) {
     if (!s) return;
     for (int i = 0; i < s->n; i++) module_unref(s->module[i]);
     rt_unref(s->rt);
+    gpu_unref(s->gpu);
     lock_end(&s->lock);
     s->hook.resize(s->hook.user, s, 0);
 }
@@ -33,8 +35,9 @@ static State *state_of(mlc_ctx *ctx) {
     fresh->hook = ctx->hook;
     lock_init(&fresh->lock);
     fresh->rt = rt_new(&ctx->hook, ctx->log, ctx->log_user);
+    fresh->gpu = gpu_new(&ctx->hook);
     void *none = NULL;
-    bool mine = fresh->rt && __atomic_compare_exchange_n(&ctx->runtime.state, &none, fresh, false, __ATOMIC_ACQ_REL,
+    bool mine = fresh->rt && fresh->gpu && __atomic_compare_exchange_n(&ctx->runtime.state, &none, fresh, false, __ATOMIC_ACQ_REL,
                                                          __ATOMIC_ACQUIRE);
     if (!mine) {
         state_drop(fresh);
@@ -48,6 +51,12 @@ Runtime *state_runtime(mlc_ctx *ctx, Fault *f) {
     State *s = state_of(ctx);
     if (!s) fault_raise(f, ERR_OUT_OF_MEMORY, NULL, sizeof(State));
     return rt_ref(s->rt);
+}
+
+Gpu *state_gpu(mlc_ctx *ctx, Fault *f) {
+    State *s = state_of(ctx);
+    if (!s) fault_raise(f, ERR_OUT_OF_MEMORY, NULL, sizeof(State));
+    return gpu_ref(s->gpu);
 }
 
 /* What another thread of the parent was changing at a fork is lost to the child. */

@@ -60,11 +60,21 @@ mlc_buffer *mlc_buffer_new(mlc_type type, int rank, const int64_t *extent) {
     return mlc_buffer_new_with(NULL, type, rank, extent);
 }
 
+void mlc_buffer_leave_device(mlc_buffer *b) {
+    BufferOwner *owner = b ? b->device_owner : NULL;
+    if (!b) return;
+    b->device_owner = NULL;
+    b->device = 0;
+    b->flags &= ~(uint32_t)(MLC_BUFFER_HOST_DIRTY | MLC_BUFFER_DEVICE_DIRTY);
+    if (owner) owner->drop(owner);
+}
+
 void mlc_buffer_free(mlc_buffer *b) {
     if (!b) return;
     BufferOwner *owner = b->flags & MLC_BUFFER_OWNED ? b->owner : NULL;
     mlc_allocator hook = owner ? owner->heap : mlc_allocator_libc;
     bool heap = b->flags & MLC_BUFFER_HEAP;
+    mlc_buffer_leave_device(b);
     b->flags = 0;
     b->owner = b->data = NULL;
     if (owner) owner->drop(owner);
@@ -86,12 +96,14 @@ mlc_buffer *mlc_buffer_wrap(mlc_buffer *b, void *data, mlc_type type, int rank, 
 mlc_buffer mlc_buffer_view(const mlc_buffer *b) {
     mlc_buffer v = *b;
     v.flags &= ~(uint32_t)(MLC_BUFFER_OWNED | MLC_BUFFER_HEAP);
-    v.owner = NULL;
+    v.owner = v.device_owner = NULL;
     return v;
 }
 
 static void advance(mlc_buffer *b, int64_t elements) {
-    if (b->data) b->data = (char *)b->data + elements * (int64_t)mlc_type_size(b->type);
+    int64_t bytes = elements * (int64_t)mlc_type_size(b->type);
+    if (b->data) b->data = (char *)b->data + bytes;
+    if (b->device) b->device += (uint64_t)bytes;
 }
 
 static bool has_dim(const mlc_buffer *b, int d) {

@@ -34,6 +34,7 @@ typedef struct {
     Runtime *rt;
     int threads; /* at most this many work on one of its loops */
     Memo *memo;  /* of this module alone */
+    void *gpu;   /* what the hooks of a GPU need, which are not set here */
 } HookUser;
 void rt_hooks(mlc_hooks *hooks, HookUser *user);
 Memo *rt_memo(Runtime *rt); /* a new cache in its memory; NULL: no memory */

@@ -1,0 +1,84 @@
+/* gpu.c - the GPU behind a context: the compiler of kernels and the device, each opened at the first need.
+ *
+ * A context that never meets the target cuda opens neither, and a compile for a named architecture opens the compiler
+ * alone, so it works where there is no device. */
+#include "pipeline/pipeline.h"
+
+#include <string.h>
+
+struct Gpu {
+    mlc_allocator hook;
+    Lock lock;
+    NvCompiler *compiler;
+    NvDevice *device;
+    atomic_int refs;
+};
+
+Gpu *gpu_new(const mlc_allocator *hook) {
+    Gpu *g = hook->resize(hook->user, NULL, sizeof *g);
+    if (!g) return NULL;
+    memset(g, 0, sizeof *g);
+    g->hook = *hook;
+    lock_init(&g->lock);
+    atomic_init(&g->refs, 1);
+    return g;
+}
+
+Gpu *gpu_ref(Gpu *g) {
+    atomic_fetch_add(&g->refs, 1);
+    return g;
+}
+
+void gpu_unref(Gpu *g) {
+    if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
+    if (g->compiler) nv_compiler_close(g->compiler);
+    if (g->device) nv_device_close(g->device);
+    lock_end(&g->lock);
+    g->hook.resize(g->hook.user, g, 0);
+}
+
+/* What another thread of the parent was opening at a fork is lost to the child, which opens it anew. */
+static void enter(Gpu *g, bool compiler) {
+    if (!lock_take(&g->lock)) return;
+    if (compiler) g->compiler = NULL;
+    else g->device = NULL;
+}
+
+NvCompiler *gpu_compiler(Gpu *g, Fault *f) {
+    Barrier b;
+    NvCompiler *volatile found = NULL;
+    enter(g, true);
+    if (FAULT_TRY(f, b)) {
+        if (!g->compiler) g->compiler = nv_compiler_open(&g->hook, f);
+        found = g->compiler;
+        FAULT_END(f, b);
+    }
+    lock_leave(&g->lock);
+    if (!found) fault_jump(f);
+    return found;
+}
+
+NvDevice *gpu_device(Gpu *g, Fault *f) {
+    Barrier b;
+    NvDevice *volatile found = NULL;
+    enter(g, false);
+    if (FAULT_TRY(f, b)) {
+        if (!g->device) g->device = nv_device_open(&g->hook, 0, f);
+        found = g->device;
+        FAULT_END(f, b);
+    }
+    lock_leave(&g->lock);
+    if (!found) fault_jump(f);
+    return found;
+}
+
+bool gpu_has_device(Gpu *g) {
+    Fault quiet = { 0 };
+    Barrier b;
+    volatile bool has = false;
+    if (FAULT_TRY(&quiet, b)) {
+        has = gpu_device(g, &quiet) != NULL;
+        FAULT_END(&quiet, b);
+    }
+    return has;
+}

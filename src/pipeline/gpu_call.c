@@ -1,0 +1,219 @@
+/* gpu_call.c - a call of a module with kernels: where its buffers lie, and the hooks that its host code calls.
+ *
+ * Each slot has a mlc_gpu_memory: the bytes from the first to the last element of its buffer, on the host, on the device
+ * or on both.  Host code asks for moves; what is current already costs nothing.  A buffer with device memory of its own
+ * keeps its results there; of any other, outputs come home at the end of the call and the copy on the device is
+ * dropped.
+ *
+ * A move copies bytes, not elements.  So an output with gaps between its elements, where others may keep theirs, is
+ * computed in a dense copy, and so is an input of which most would be gaps. */
+#include "pipeline/gpu_call.h"
+
+#include <stdint.h>
+#include <string.h>
+
+struct GpuCall {
+    mlc_module *module;
+    NvDevice *device;
+    NvModule *kernels;
+    HookUser user; /* what all hooks of the call see: begins with the module's own */
+    mlc_hooks hooks;
+    mlc_buffer *const *given; /* the caller's */
+    mlc_buffer **used;        /* what the code works on */
+    mlc_gpu_memory *memory;
+    int n, last;              /* last: the kernel launched last, -1: none yet */
+    Fault fault;              /* what a hook met */
+};
+
+/* ---- the hooks ---- */
+
+static GpuCall *call_of(void *user) {
+    return ((HookUser *)user)->gpu;
+}
+
+/* Work before may have failed only now: then the kernel launched last is the first to look at. */
+static const char *last_kernel(const GpuCall *g) {
+    return g->last < 0 ? "no kernel ran" : g->module->meta.kernel[g->last];
+}
+
+static int failed(mlc_call *call, ErrCode row) {
+    call->error[0] = row;
+    return (int)row;
+}
+
+static int no_room(GpuCall *g, mlc_call *call, size_t bytes, int error) {
+    fault_note(&g->fault, ERR_GPU_MEMORY, NULL, bytes, nv_error_name(g->device, error));
+    return failed(call, ERR_GPU_MEMORY);
+}
+
+static int no_copy(GpuCall *g, mlc_call *call, size_t bytes, bool to_device, int error) {
+    fault_note(&g->fault, ERR_GPU_COPY, NULL, bytes, to_device ? "to" : "from", nv_error_name(g->device, error), last_kernel(g));
+    return failed(call, ERR_GPU_COPY);
+}
+
+/* The slot whose memory it is, -1: memory of the module's own. */
+static int slot_of(const GpuCall *g, const mlc_gpu_memory *m) {
+    return m >= g->memory && m < g->memory + g->n ? (int)(m - g->memory) : -1;
+}
+
+static int take(GpuCall *g, mlc_call *call, mlc_gpu_memory *m, bool on_device) {
+    if (on_device && !m->device) {
+        int e = nv_alloc(g->device, call->stream, m->bytes, &m->device);
+        if (e) return no_room(g, call, m->bytes, e);
+        m->owned |= MLC_ON_DEVICE;
+    }
+    if (!on_device && !m->host) {
+        m->host = g->hooks.alloc(&g->user, m->bytes);
+        if (!m->host) {
+            call->error[2] = (int64_t)m->bytes;
+            return failed(call, ERR_OUT_OF_MEMORY);
+        }
+        m->owned |= MLC_ON_HOST;
+    }
+    return 0;
+}
+
+static int hook_move(void *user, void *c, mlc_gpu_memory *m, int to_device, int what) {
+    GpuCall *g = call_of(user);
+    mlc_call *call = c;
+    uint32_t here = to_device ? MLC_ON_DEVICE : MLC_ON_HOST, there = here ^ (MLC_ON_DEVICE | MLC_ON_HOST);
+    int slot = slot_of(g, m), r;
+    if (!m->bytes) return 0;
+    if (!to_device && slot >= 0 && !g->given[slot]->data) {
+        fault_note(&g->fault, ERR_GPU_ALONE, NULL, g->module->meta.slot[slot].name);
+        return failed(call, ERR_GPU_ALONE);
+    }
+    if ((r = take(g, call, m, to_device))) return r;
+    if (!(m->current & here) && m->current & there && what < 2) {
+        int e = to_device ? nv_to_device(g->device, call->stream, m->device, m->host, m->bytes)
+                          : nv_to_host(g->device, call->stream, m->host, m->device, m->bytes);
+        if (e) return no_copy(g, call, m->bytes, to_device, e);
+    }
+    m->current = what ? here : m->current | here;
+    return 0;
+}
+
+static void hook_close(void *user, void *c, mlc_gpu_memory *m) {
+    GpuCall *g = call_of(user);
+    mlc_call *call = c;
+    if (m->owned & MLC_ON_DEVICE) nv_free(g->device, call->stream, m->device);
+    if (m->owned & MLC_ON_HOST) g->hooks.release(&g->user, m->host);
+    m->owned = 0;
+}
+
+static int hook_launch(void *user, void *c, int kernel, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args) {
+    GpuCall *g = call_of(user);
+    mlc_call *call = c;
+    for (int i = 0; i < 3; i++)
+        if (grid[i] < 1) return 0;
+    int e = nv_launch(g->kernels, kernel, call->stream, grid, threads, shared, args);
+    if (!e) {
+        g->last = kernel;
+        return 0;
+    }
+    fault_note(&g->fault, ERR_GPU_LAUNCH, NULL, g->module->meta.kernel[kernel], nv_error_name(g->device, e));
+    return failed(call, ERR_GPU_LAUNCH);
+}
+
+/* ---- where buffers lie ---- */
+
+size_t gpu_span(const mlc_buffer *b, int64_t *low) {
+    int64_t size = (int64_t)mlc_type_size(b->type), far = 0;
+    *low = 0;
+    for (int d = 0; d < b->rank; d++) {
+        int64_t reach = (b->dim[d].extent - 1) * b->dim[d].stride * size;
+        if (b->dim[d].extent <= 0) return 0;
+        if (reach < 0) *low += reach;
+        else far += reach;
+    }
+    return (size_t)(far - *low + size);
+}
+
+static bool is_sparse(const mlc_buffer *b, bool output) {
+    int64_t low, bytes = mlc_buffer_count(b) * (int64_t)mlc_type_size(b->type);
+    size_t span = gpu_span(b, &low);
+    return output ? span > (size_t)bytes : span / 2 > (size_t)bytes;
+}
+
+/* A dense buffer of the same shape; the elements are copied: an output may keep some of its own. */
+static mlc_buffer *dense_copy(Arena *a, const mlc_buffer *b) {
+    mlc_buffer *d = arena_copy(a, b, sizeof *b);
+    int64_t n = 1;
+    for (int i = 0; i < b->rank; i++) {
+        d->dim[i].stride = n;
+        n *= b->dim[i].extent;
+    }
+    d->data = arena_alloc(a, (size_t)n * mlc_type_size(b->type));
+    mlc_buffer_copy(d, b);
+    return d;
+}
+
+static mlc_gpu_memory memory_of(const mlc_buffer *b) {
+    int64_t low;
+    mlc_gpu_memory m = { .bytes = gpu_span(b, &low), .current = MLC_ON_HOST };
+    m.host = (char *)b->data + low;
+    if (!b->device) return m;
+    m.device = b->device + (uint64_t)low;
+    m.current = b->flags & MLC_BUFFER_DEVICE_DIRTY ? MLC_ON_DEVICE : b->flags & MLC_BUFFER_HOST_DIRTY ? MLC_ON_HOST : MLC_ON_DEVICE | MLC_ON_HOST;
+    return m;
+}
+
+mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, mlc_buffer *const *buffers, Arena *scratch, Fault *f) {
+    GpuCall *g = *to = ARENA_NEW(scratch, GpuCall);
+    g->module = m;
+    g->device = gpu_device(m->gpu, f);
+    g->n = m->meta.n_slots;
+    g->last = -1;
+    g->given = buffers;
+    g->used = ARENA_ARRAY(scratch, mlc_buffer *, g->n + 1);
+    g->memory = ARENA_ARRAY(scratch, mlc_gpu_memory, g->n + 1);
+    for (int i = 0; i < g->n; i++) {
+        mlc_buffer *b = buffers[i];
+        if (b->device && !b->data) {
+            b = arena_copy(scratch, b, sizeof *b);
+            b->data = (void *)(uintptr_t)b->device; /* a number to reckon with: hook_move lets nobody look there */
+            b->flags |= MLC_BUFFER_DEVICE_DIRTY;
+        } else if (!b->device && is_sparse(b, m->meta.slot[i].is_output)) {
+            b = dense_copy(scratch, b);
+        }
+        g->used[i] = b;
+        g->memory[i] = memory_of(b);
+    }
+    return g->used;
+}
+
+void gpu_call_attach(GpuCall *g, NvModule *kernels, mlc_call *call) {
+    g->kernels = kernels;
+    g->user = g->module->hook_user;
+    g->user.gpu = g;
+    g->hooks = g->module->hooks;
+    g->hooks.user = &g->user;
+    g->hooks.gpu_move = hook_move;
+    g->hooks.gpu_close = hook_close;
+    g->hooks.gpu_launch = hook_launch;
+    call->hooks = &g->hooks;
+    call->memory = g->memory;
+}
+
+/* ---- the end ---- */
+
+static void note_current(mlc_buffer *b, const mlc_gpu_memory *m) {
+    uint32_t flags = b->flags & ~(uint32_t)(MLC_BUFFER_HOST_DIRTY | MLC_BUFFER_DEVICE_DIRTY);
+    if (m->current == MLC_ON_DEVICE) flags |= MLC_BUFFER_DEVICE_DIRTY;
+    if (m->current == MLC_ON_HOST) flags |= MLC_BUFFER_HOST_DIRTY;
+    if (flags != b->flags) b->flags = flags; /* inputs of several calls at once stay as they are */
+}
+
+int gpu_call_close(GpuCall *g, mlc_call *call, int r, Fault *f) {
+    for (int i = 0; i < g->n; i++) {
+        mlc_buffer *b = g->given[i];
+        mlc_gpu_memory *m = &g->memory[i];
+        bool home = g->module->meta.slot[i].is_output && !b->device;
+        if (!r && home) r = hook_move(&g->user, call, m, 0, 0);
+        if (!r && home && g->used[i] != b) mlc_buffer_copy(b, g->used[i]);
+        if (b->device) note_current(b, m);
+        hook_close(&g->user, call, m);
+    }
+    if (r && g->fault.info.code) f->info = g->fault.info;
+    return r;
+}
