@@ -2,7 +2,10 @@
  *
  * Two things that are apart.  The compiler (nv_compiler.c) needs no GPU and no driver: source in, cubin out, with what ptxas
  * reports of each kernel.  The device (nv_device.c ...) needs libcuda.so.1 and a GPU: it loads cubins, holds memory, launches.
- * Nothing is global: a Runtime has one Gpu, made at the first need, shared by the modules on it. */
+ * Nothing is global: whoever needs a compiler or a device opens it (src/pipeline/gpu.c: one of each a context).
+ *
+ * Variables of the environment: MLC_NVRTC and MLC_LIBCUDA name the two libraries' files; MLC_GPU_WAIT=1 waits for each kernel,
+ * so that an error names the one that made it. */
 #ifndef NVRTC_H
 #define NVRTC_H
 
@@ -49,23 +52,29 @@ void nv_report(Arena *a, const char *log, NvReport *report);
 
 /* ---- the device ---- */
 
-typedef struct NvDevice NvDevice;
-/* The current CUDA context's device or, where there is none, the primary context of device `ordinal`.  Raises CUDA_MISSING (no
- * libcuda.so.1: no driver), CUDA_NO_DEVICE, CUDA_FAILED (the driver's own name of its error). */
-NvDevice *nv_device_open(const mlc_allocator *hook, int ordinal, Fault *f);
-void nv_device_close(NvDevice *d);
-
 typedef struct {
     char name[64], arch[16]; /* "NVIDIA H200", "sm_90a" */
-    int ordinal, processors, driver, shared_limit; /* shared_limit: bytes a block may have at most, after asking for them */
+    int ordinal, processors, driver; /* driver: 13000 is one of CUDA 13.0 */
+    int shared_limit;      /* bytes that a block may have at most, after asking for them */
+    int64_t grid_limit[3]; /* blocks of a launch, in each dimension */
     size_t memory;
 } NvDeviceInfo;
-int nv_device_count(const mlc_allocator *hook, Fault *f); /* 0 and a fault where there is no driver */
+enum { NV_MOST_THREADS = 1024 }; /* of a block */
+
+/* How many GPUs there are, and what up to `most` of them are; makes no context.  Raises CUDA_MISSING (no libcuda.so.1: no driver;
+ * $MLC_LIBCUDA names another file), CUDA_NO_DEVICE, CUDA_FAILED (the driver's own name of its error). */
+int nv_device_list(NvDeviceInfo *info, int most, Fault *f);
+
+typedef struct NvDevice NvDevice;
+/* The current CUDA context's device or, where there is none, the primary context of device `ordinal`.  Raises as nv_device_list
+ * does.  Threads may share a device; a child of fork cannot use it, and may close it. */
+NvDevice *nv_device_open(const mlc_allocator *hook, int ordinal, Fault *f);
+void nv_device_close(NvDevice *d);
 void nv_device_info(const NvDevice *d, NvDeviceInfo *info);
 
-/* A loaded cubin; kernels by their place in `names`. */
+/* Loaded code, as nv_compile made it; kernels by their place in `names`.  Raises CUDA_FAILED. */
 typedef struct NvModule NvModule;
-NvModule *nv_module_load(NvDevice *d, const void *cubin, size_t n, int n_kernels, const char *const *names, Fault *f);
+NvModule *nv_module_load(NvDevice *d, const void *code, int n_kernels, const char *const *names, Fault *f);
 void nv_module_free(NvModule *m);
 
 /* What runs: each gives 0 or the driver's error number (nv_error_name), and none waits unless it says so.  stream: a CUstream,
@@ -74,9 +83,17 @@ int nv_launch(NvModule *m, int kernel, void *stream, const int64_t grid[3], cons
 /* Memory in the order of the stream, from a pool of the device's that keeps what is given back. */
 int nv_alloc(NvDevice *d, void *stream, size_t bytes, uint64_t *address);
 int nv_free(NvDevice *d, void *stream, uint64_t address);
-int nv_to_device(NvDevice *d, void *stream, uint64_t to, const void *from, size_t bytes);
+int nv_to_device(NvDevice *d, void *stream, uint64_t to, const void *from, size_t bytes); /* `from` may change afterwards */
 int nv_to_host(NvDevice *d, void *stream, void *to, uint64_t from, size_t bytes); /* waits until the bytes are there */
 int nv_wait(NvDevice *d, void *stream);                                            /* until all that was asked is done */
-const char *nv_error_name(NvDevice *d, int error);
+void nv_memory_info(NvDevice *d, size_t *unused, size_t *total);
+const char *nv_error_name(NvDevice *d, int error); /* "CUDA_ERROR_ILLEGAL_ADDRESS" */
+
+/* What was done since the device was opened; reserved: bytes that the pool has of the device now. */
+enum { NV_LAUNCHES, NV_ALLOCATIONS, NV_FREES, NV_COPIES_THERE, NV_BYTES_THERE, NV_COPIES_HOME, NV_BYTES_HOME, NV_COUNTS };
+typedef struct {
+    int64_t count[NV_COUNTS], reserved;
+} NvStats;
+NvStats nv_stats(NvDevice *d);
 
 #endif

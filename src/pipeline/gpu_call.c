@@ -21,6 +21,7 @@ struct GpuCall {
     mlc_buffer *const *given; /* the caller's */
     mlc_buffer **used;        /* what the code works on */
     mlc_gpu_memory *memory;
+    int64_t limit[3];         /* of blocks */
     int n, last;              /* last: the kernel launched last, -1: none yet */
     Fault fault;              /* what a hook met */
 };
@@ -49,6 +50,11 @@ static int no_room(GpuCall *g, mlc_call *call, size_t bytes, int error) {
 static int no_copy(GpuCall *g, mlc_call *call, size_t bytes, bool to_device, int error) {
     fault_note(&g->fault, ERR_GPU_COPY, NULL, bytes, to_device ? "to" : "from", nv_error_name(g->device, error), last_kernel(g));
     return failed(call, ERR_GPU_COPY);
+}
+
+static int too_many(GpuCall *g, mlc_call *call, int kernel, int dimension, int64_t blocks) {
+    fault_note(&g->fault, ERR_GPU_GRID, NULL, g->module->meta.kernel[kernel], (long long)blocks, dimension, (long long)g->limit[dimension]);
+    return failed(call, ERR_GPU_GRID);
 }
 
 /* The slot whose memory it is, -1: memory of the module's own. */
@@ -104,8 +110,10 @@ static void hook_close(void *user, void *c, mlc_gpu_memory *m) {
 static int hook_launch(void *user, void *c, int kernel, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args) {
     GpuCall *g = call_of(user);
     mlc_call *call = c;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         if (grid[i] < 1) return 0;
+        if (grid[i] > g->limit[i]) return too_many(g, call, kernel, i, grid[i]);
+    }
     int e = nv_launch(g->kernels, kernel, call->stream, grid, threads, shared, args);
     if (!e) {
         g->last = kernel;
@@ -161,7 +169,10 @@ static mlc_gpu_memory memory_of(const mlc_buffer *b) {
 mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, mlc_buffer *const *buffers, Arena *scratch, Fault *f) {
     GpuCall *g = *to = ARENA_NEW(scratch, GpuCall);
     g->module = m;
+    NvDeviceInfo info;
     g->device = gpu_device(m->gpu, f);
+    nv_device_info(g->device, &info);
+    memcpy(g->limit, info.grid_limit, sizeof g->limit);
     g->n = m->meta.n_slots;
     g->last = -1;
     g->given = buffers;

@@ -271,7 +271,7 @@ Code *module_build(mlc_module *m, int variant, mlc_times *t) {
 void module_load_kernels(mlc_module *m, Code *c) {
     Fault *f = m->arena.fault;
     if (m->meta.n_kernels && !c->kernels)
-        c->kernels = nv_module_load(gpu_device(m->gpu, f), c->cubin, c->n_cubin, m->meta.n_kernels, m->meta.kernel, f);
+        c->kernels = nv_module_load(gpu_device(m->gpu, f), c->cubin, m->meta.n_kernels, m->meta.kernel, f);
 }
 
 static Code *build_variant(mlc_module *m, int variant) {

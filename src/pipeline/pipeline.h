@@ -14,21 +14,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Until the floors below have landed. */
-#pragma weak nv_device_open
-#pragma weak nv_device_close
-#pragma weak nv_device_count
-#pragma weak nv_device_info
-#pragma weak nv_module_load
-#pragma weak nv_module_free
-#pragma weak nv_launch
-#pragma weak nv_alloc
-#pragma weak nv_free
-#pragma weak nv_to_device
-#pragma weak nv_to_host
-#pragma weak nv_wait
-#pragma weak nv_error_name
-
 const char *pl_build_id(void);
 
 /* ---- options, with every default filled in ---- */

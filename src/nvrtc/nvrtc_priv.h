@@ -1,0 +1,76 @@
+/* nvrtc_priv.h - the driver's functions and types, and what a device is made of: shared by the files of this floor.
+ *
+ * The declarations are ours, with the numbers of cuda.h, which never change: building needs no toolkit. */
+#ifndef NVRTC_PRIV_H
+#define NVRTC_PRIV_H
+
+#include "nvrtc/nvrtc.h"
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+typedef struct CuContextOf *CuContext;
+typedef struct CuModuleOf *CuModule;
+typedef struct CuFunctionOf *CuFunction;
+typedef struct CuStreamOf *CuStream;
+typedef struct CuPoolOf *CuPool;
+
+enum { /* CUresult */
+    CU_OK = 0, CU_INVALID_VALUE = 1, CU_OUT_OF_MEMORY = 2, CU_NOT_INITIALIZED = 3, CU_NO_DEVICE = 100
+};
+enum { /* CUdevice_attribute */
+    CU_DEVICE_GRID_X = 5, CU_DEVICE_PROCESSORS = 16, CU_DEVICE_MAJOR = 75, CU_DEVICE_MINOR = 76, CU_DEVICE_SHARED_OPTIN = 97
+};
+enum { CU_FUNC_STATIC_SHARED = 1, CU_FUNC_MAX_DYNAMIC_SHARED = 8 }; /* CUfunction_attribute */
+enum { CU_POOL_RELEASE_THRESHOLD = 4, CU_POOL_RESERVED = 5 };       /* CUmemPool_attribute */
+enum { CU_POINTER_MEMORY_TYPE = 2 };                                /* CUpointer_attribute */
+
+typedef struct { /* CUmemPoolProps */
+    int alloc_type, handle_types;
+    struct {
+        int type, id;
+    } location;
+    void *security;
+    size_t max_size;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CuPoolProps;
+enum { CU_ALLOC_PINNED = 1, CU_LOCATION_DEVICE = 1 };
+
+typedef struct {
+    void *library;
+    int version; /* 13000 */
+#define DRIVER(name, params) int(*name) params;
+#include "nvrtc/driver.def"
+#undef DRIVER
+} NvDriver;
+
+/* Loads and starts the driver; raises CUDA_MISSING, CUDA_NO_DEVICE, CUDA_FAILED.  `ordinal`: the device that is wanted. */
+void nv_driver_open(NvDriver *v, int ordinal, Fault *f);
+void nv_driver_close(NvDriver *v);
+/* CUDA_ERROR_..., and what it means in words. */
+const char *nv_driver_error(const NvDriver *v, int error, const char **text);
+/* Notes CUDA_FAILED of what failed. */
+void nv_note(const NvDriver *v, int error, const char *what, int ordinal, Fault *f);
+
+struct NvDevice {
+    mlc_allocator hook;
+    NvDriver driver;
+    CuContext context;
+    bool primary; /* the context is the device's own, which is given back */
+    pid_t pid;    /* a child of fork cannot use it */
+    bool wait;    /* MLC_GPU_WAIT: each launch waits, so that an error names its kernel */
+    CuPool pool;
+    NvDeviceInfo info;
+    _Atomic int64_t count[NV_COUNTS];
+};
+
+/* Makes the device's context the thread's, where it is not; nv_leave puts back what was there. */
+typedef struct {
+    int error;
+    bool pushed;
+} NvEntered;
+NvEntered nv_enter(NvDevice *d);
+void nv_leave(NvDevice *d, NvEntered e);
+
+#endif
