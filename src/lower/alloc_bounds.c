@@ -137,13 +137,17 @@ static int64_t elements(const Room *r) {
     return n;
 }
 
-/* Stack and registers, where the plan asks for them. */
-static void need_constant(const Room *r, int64_t bytes) {
-    const char *what = r->plan->memory == MLC_MEMORY_STACK ? "the stack" : "a register";
-    Place place = sch_place(r->b->arena, r->plan->memory_line);
-    if (r->open >= 0) fault_raise(r->b->fault, ERR_STACK_EXTENT, &place, r->fn->func->name, r->open, what);
-    if (bytes > MOST_STACK_BYTES)
-        fault_raise(r->b->fault, ERR_STACK_SIZE, &place, r->fn->func->name, (long long)bytes, what, (long long)MOST_STACK_BYTES);
+/* All but the heap, where the plan asks for it or a kernel has nothing else. */
+static void need_constant(const Room *r, int64_t bytes, MemoryKind memory) {
+    bool gpu = low_gpu_level(r->fn->hoist) != GPU_OF_HOST;
+    const char *what = memory == STORE_SHARED ? "a block" : memory == STORE_STACK ? gpu ? "a thread" : "the stack" : "a register";
+    const PlanLine *line = r->plan->memory_line ? r->plan->memory_line : r->t->line;
+    long long most = memory == STORE_SHARED ? MOST_SHARED_BYTES : MOST_STACK_BYTES;
+    Place place = { .loc = r->fn->func->loc, .object = arena_printf(r->b->arena, "schedule %s", r->fn->func->name) };
+    if (line) place = sch_place(r->b->arena, line);
+    ErrCode open = gpu ? ERR_GPU_EXTENT : ERR_STACK_EXTENT, size = gpu ? ERR_GPU_SIZE : ERR_STACK_SIZE;
+    if (r->open >= 0) fault_raise(r->b->fault, open, &place, r->fn->func->name, r->open, what);
+    if (bytes > most) fault_raise(r->b->fault, size, &place, r->fn->func->name, (long long)bytes, what, most);
 }
 
 static void choose_memory(Room *r) {
@@ -165,17 +169,14 @@ static void choose_memory(Room *r) {
         sb_puts(&r->note, ", by ");
         sch_print_directive(&r->note, &r->plan->memory_line->d);
     }
-    switch (r->plan->memory) {
-    case MLC_MEMORY_STACK: case MLC_MEMORY_REGISTER: need_constant(r, n * all); break;
-    case MLC_MEMORY_HEAP: break;
-    default:
-        if (!small) sb_puts(&r->note, r->open < 0 ? ", too large for the stack" : ", of no constant size");
-    }
-    bool asked = r->plan->memory == MLC_MEMORY_STACK || r->plan->memory == MLC_MEMORY_REGISTER;
-    if (!small && !asked) return;
+    MemoryKind memory = low_memory_kind(r->b, r->fn);
+    bool must = memory != STORE_HEAP && (r->plan->memory || low_gpu_level(r->fn->hoist));
+    if (must) need_constant(r, n * all, memory);
+    else if (memory != STORE_HEAP && !small) sb_puts(&r->note, r->open < 0 ? ", too large for the stack" : ", of no constant size");
+    if (!small && !must) return;
     for (int d = 0; d < t->rank; d++) t->extent[d] = ir_idx(r->b->ir, r->most[d]);
     t->const_elems = n;
-    t->memory = r->plan->memory == MLC_MEMORY_HEAP ? STORE_HEAP : r->plan->memory == MLC_MEMORY_REGISTER ? STORE_REGISTER : STORE_STACK;
+    t->memory = memory;
 }
 
 const char *low_place_name(Build *b, const Scope *s) {

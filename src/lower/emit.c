@@ -50,7 +50,7 @@ static Stmt *guarded(Build *b, const Scope *at, const Guard *g, Stmt *s) {
 static bool is_atomic(const StageNest *st) {
     bool found = false;
     for (int i = 0; i < st->sched->dim.n; i++)
-        found |= st->sched->dim.at[i].kind == LOOP_PARALLEL && !st->sched->dim.at[i].is_pure;
+        found |= sch_spreads(st->sched->dim.at[i].kind) && !st->sched->dim.at[i].is_pure;
     return found;
 }
 

@@ -17,7 +17,7 @@ void low_hoist_place(Build *b, const FuncNest *fn) {
     Place place = place_of(b, fn);
     if (low_whole_reads(b, fn)) fault_raise(b->fault, ERR_HOIST_STAGE, &place, fn->func->name);
     for (const Scope *s = fn->store; s != fn->hoist; s = s->up)
-        if (s->var && s->kind == LOOP_PARALLEL) fault_raise(b->fault, ERR_HOIST_RACE, &place, s->dim->name, fn->func->name);
+        if (s->var && sch_spreads(s->kind)) fault_raise(b->fault, ERR_HOIST_RACE, &place, s->dim->name, fn->func->name);
 }
 
 /* The most that e, over names bound where the Func is stored, can be where its memory is taken. */

@@ -115,7 +115,7 @@ static void find_store(Build *b, FuncNest *fn, const UseList *uses, const ScopeL
     if (i == stores.n) fault_raise(b->fault, ERR_STORE_NOT_ENCLOSING, &place, fs->func->name);
     fn->store = low_special_store(b, fs, &fs->store, places, fn->compute, stores.at[i]);
     for (const Scope *s = fn->compute; s != fn->store; s = s->up)
-        if (s->var && (s->kind == LOOP_PARALLEL || s->kind == LOOP_VECTOR))
+        if (s->var && (sch_spreads(s->kind) || s->kind == LOOP_VECTOR))
             fault_raise(b->fault, ERR_STORE_RACE, &place, s->dim->name, fs->func->name);
 }
 
@@ -330,6 +330,7 @@ static void build_stage(Build *b, StageNest *st, const Facts *facts) {
     FuncNest *fn = st->fn;
     if (!st->nesting) low_measure_stage(b, st);
     low_build_stage(b, st);
+    low_check_gpu_nest(b, st);
     for (int d = 0; d < fn->func->rank; d++) fn->computed[d] = low_union(b, facts, fn->computed[d], st->covered[d]);
     low_runs(b, st);
     low_check_fail(b, st);
@@ -343,6 +344,7 @@ static FuncNest *begin(Build *b, FuncSched *fs, const ScopeList *places, int pla
     *fn = (FuncNest){ .sched = fs, .func = fs->func, .group = g, .storage = pm_get(&b->external, fs->func), .compute = places->at[place] };
     fn->store = fn->hoist = fn->compute;
     if (!fn->storage) find_store(b, fn, uses, places), find_hoist(b, fn, uses, places);
+    low_check_gpu_place(b, fn);
     low_async_place(b, fn);
     low_ring_place(b, fn);
     VEC_PUSH(b->arena, (NestList *)pm_get(&b->nest, fs->func), fn);
@@ -360,6 +362,7 @@ static FuncNest *begin(Build *b, FuncSched *fs, const ScopeList *places, int pla
 static void finish(Build *b, FuncNest *fn) {
     for (int i = 0; i < fn->run.n; i++) low_note_uses(b, fn->run.at[i]);
     if (!fn->storage) low_allocate(b, fn);
+    low_check_gpu_func(b, fn);
     add_item(b, fn->compute, fn);
     if (fn->store != fn->compute) add_item(b, fn->store, fn);
     if (fn->hoist != fn->store) add_item(b, fn->hoist, fn);

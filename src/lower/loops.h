@@ -63,6 +63,7 @@ typedef enum {
     STORE_SHARED    /* of the threads of a block of a kernel */
 } MemoryKind;
 enum { MOST_STACK_BYTES = 128 << 10 }; /* of one Func on a thread's stack */
+enum { MOST_SHARED_BYTES = 227 << 10 }; /* of all that a block of a GPU holds at one time */
 typedef struct Storage {
     Func *func;
     const char *name;             /* unique in the program, a C identifier */

@@ -311,6 +311,16 @@ const char *low_number(Build *b, int d); /* as text, for messages */
 void low_entry_checks(Build *b);
 Stmt *low_check(Build *b, const Node *cond, ErrCode code, const char *t0, const char *t1, int n, const Node *const *arg);
 
+/* gpu_nest.c: whose are the loops around, and the memory that is taken there? */
+typedef enum { GPU_OF_HOST, GPU_OF_BLOCK, GPU_OF_THREAD } GpuLevel;
+GpuLevel low_gpu_level(const Scope *s);
+bool low_gpu_touches(Build *b, const FuncNest *fn); /* a kernel computes it, or reads it */
+MemoryKind low_memory_kind(Build *b, const FuncNest *fn); /* STORE_STACK: where it is small enough */
+/* May a Func be computed there, the loops of a stage be where they are, and a Func with all of its stages be in a kernel? */
+void low_check_gpu_place(Build *b, const FuncNest *fn);
+void low_check_gpu_nest(Build *b, const StageNest *st);
+void low_check_gpu_func(Build *b, const FuncNest *fn);
+
 /* emit.c */
 Stmt *low_emit(Build *b);
 

@@ -198,7 +198,7 @@ static int kids_of(const Stmt *s, Stmt *pair[2], Stmt *const **at) {
 
 /* A loop that runs its iterations one by one or in threads, not as lanes or copies. */
 static bool is_stepped(const Stmt *s) {
-    return s->kind == ST_FOR && (s->u.loop.kind == LOOP_SERIAL || s->u.loop.kind == LOOP_PARALLEL);
+    return s->kind == ST_FOR && (s->u.loop.kind == LOOP_SERIAL || sch_spreads(s->u.loop.kind));
 }
 
 /* Does s hold a loop of more than a few iterations? */

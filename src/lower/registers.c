@@ -39,7 +39,7 @@ static const Node *expr(StmtMap *m, const Node *e) {
 
 static Stmt *stmt(StmtMap *m, Stmt *s) {
     Registers *r = m->user;
-    bool at_once = s->kind == ST_FORK || (s->kind == ST_FOR && s->u.loop.kind == LOOP_PARALLEL);
+    bool at_once = s->kind == ST_FORK || s->kind == ST_KERNEL || (s->kind == ST_FOR && sch_spreads(s->u.loop.kind));
     if (s->kind == ST_STORE) check(r, s->u.store.storage, s->u.store.coord[0]);
     if (s->kind == ST_FOR && s->u.loop.kind == LOOP_VECTOR) pm_put(&r->lane, s->u.loop.var, (void *)(uintptr_t)s->u.loop.min);
     if (s->kind == ST_ALLOC) pm_put(&r->home, s->u.alloc.storage, (void *)(r->at_once + 1));

@@ -37,16 +37,20 @@ static int made_of(const StageSched *sched, int s, const char *from, const char 
     return count;
 }
 
-enum { ANY_LOOP = -1 };
+enum { ANY_LOOP = -1, SPREAD_LOOP = -2 };
 
-/* The innermost of the loops made of `from` from number `first` on, which is counted outwards; of a kind alone, or
- * any.  NULL: none. */
+static bool is_of(const Dim *d, int kind) {
+    return kind == ANY_LOOP || (kind == SPREAD_LOOP ? sch_spreads(d->kind) : (int)d->kind == kind);
+}
+
+/* The innermost of the loops made of `from` from number `first` on, which is counted outwards; of a kind alone, of
+ * those whose iterations run in threads, or any.  NULL: none. */
 static const Dim *loop_of(const StageSched *sched, int s, const char *from, int first, int kind) {
     const char *at[MOST_PIECES];
     int count = made_of(sched, s, from, at);
     for (int i = first; i < sched->dim.n; i++)
         for (int j = 0; j < count; j++)
-            if ((kind == ANY_LOOP || (int)sched->dim.at[i].kind == kind) && !strcmp(sched->dim.at[i].name, at[j])) return &sched->dim.at[i];
+            if (is_of(&sched->dim.at[i], kind) && !strcmp(sched->dim.at[i].name, at[j])) return &sched->dim.at[i];
     return NULL;
 }
 
@@ -54,9 +58,9 @@ static const Dim *loop_of(const StageSched *sched, int s, const char *from, int 
  * made of the outer loop, or of the inner one and stands around the outer one. */
 static const Dim *race_of(const StageSched *sched, int i) {
     const Split *s = &sched->split.at[i];
-    const Dim *outer = loop_of(sched, i, s->outer, 0, LOOP_PARALLEL), *tile = loop_of(sched, i, s->outer, 0, ANY_LOOP);
+    const Dim *outer = loop_of(sched, i, s->outer, 0, SPREAD_LOOP), *tile = loop_of(sched, i, s->outer, 0, ANY_LOOP);
     if (outer || !tile) return outer;
-    return loop_of(sched, i, s->inner, (int)(tile - sched->dim.at) + 1, LOOP_PARALLEL);
+    return loop_of(sched, i, s->inner, (int)(tile - sched->dim.at) + 1, SPREAD_LOOP);
 }
 
 /* Iterations of the outer loop share the overlap that a shifted tail computes twice.  What blends stores what it
@@ -66,12 +70,12 @@ static void check_race(Build *b, const StageSched *sched, int i, const Dim *race
     const Split *s = &sched->split.at[i];
     const TailTraits *t = &sch_tail_traits[s->tail];
     Place place = sch_place(b->arena, s->line);
-    if (t->blends && !race) race = loop_of(sched, i, s->inner, 0, LOOP_PARALLEL);
+    if (t->blends && !race) race = loop_of(sched, i, s->inner, 0, SPREAD_LOOP);
     if (t->blends && t->again && !race && loop_of(sched, i, s->inner, 0, LOOP_VECTOR))
         race = loop_of(sched, i, s->outer, 0, LOOP_VECTOR);
     if (race && t->blends)
-        fault_raise(b->fault, ERR_TAIL_BLEND_RACE, &place, s->old, race->kind == LOOP_VECTOR ? "vector" : "parallel", race->name);
-    if (race && t->again) fault_raise(b->fault, ERR_TAIL_RACE, &place, s->old, race->name);
+        fault_raise(b->fault, ERR_TAIL_BLEND_RACE, &place, s->old, sch_kinds[race->kind], race->name);
+    if (race && t->again) fault_raise(b->fault, ERR_TAIL_RACE, &place, s->old, sch_kinds[race->kind], race->name);
 }
 
 static void check_short(Build *b, StageNest *st, const Split *s, const Node *extent, const Facts *f) {

@@ -34,7 +34,7 @@ static void look_at_loops(const NestList *nests, Watched *w) {
             if (st->index != w->stage) continue;
             for (const Scope *s = st->leaf; s; s = s->up) {
                 w->vector |= s->var && s->kind == LOOP_VECTOR;
-                w->parallel |= s->var && s->kind == LOOP_PARALLEL;
+                w->parallel |= s->var && sch_spreads(s->kind);
             }
         }
 }

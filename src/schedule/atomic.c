@@ -31,7 +31,7 @@ void sch_check_race(Resolve *r, const StageSched *st, const Dim *d, LoopKind kin
     if (!st->atomic) fault_raise(r->fault, ERR_RACE, &place, d->name, stage);
     Fold fold = sch_fold(r->ir, st->func, st->index, st->def);
     if (fold.kind == FOLD_ARG) fault_raise(r->fault, ERR_ATOMIC_ORDER, &place, stage, d->name);
-    r->s->bounded |= kind == LOOP_PARALLEL && !fold.exact;
+    r->s->bounded |= sch_spreads(kind) && !fold.exact;
 }
 
 /* ---- lanes ---- */
@@ -83,7 +83,7 @@ static int own_place(const Factor *x, const Leaf *l) {
 
 static bool folds(Factor *x, const Dim *d) {
     const Leaf *l = leaf_of(x, d->name);
-    return l && d->kind != LOOP_PARALLEL && own_place(x, l) < 0;
+    return l && !sch_spreads(d->kind) && own_place(x, l) < 0;
 }
 
 /* The leaves, with the loops of the domain unmarked for the time being; from loop `at` on outwards all are kept. */

@@ -38,6 +38,8 @@ const char *const sch_line_ups[MLC_LOOP_ALIGN_COUNT] = {
 #include "directives.def"
 };
 
+const char *const sch_kinds[] = { "serial", "parallel", "vector", "unrolled", "gpu_blocks", "gpu_threads" };
+
 /* ---- constructors ---- */
 
 mlc_directive mlc_split_of(struct mlc_split_args a) {

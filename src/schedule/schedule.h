@@ -64,6 +64,7 @@ Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *output
 /* ---- the resolved schedule of one stage: what lowering reads ---- */
 
 typedef enum { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL, LOOP_GPU_BLOCK, LOOP_GPU_THREAD } LoopKind;
+extern const char *const sch_kinds[]; /* "serial" .. "gpu_threads" for messages, by LoopKind */
 static inline bool sch_is_gpu(LoopKind k) { return k == LOOP_GPU_BLOCK || k == LOOP_GPU_THREAD; }
 /* Do iterations run at once, in any order, in threads of their own? */
 static inline bool sch_spreads(LoopKind k) { return k == LOOP_PARALLEL || sch_is_gpu(k); }
