@@ -106,9 +106,9 @@ static int run_module(Job *j, const Args *a, mlc_module *m) {
         else if (slots_write(&s, a, m) && report(a, m)) r = EXIT_GOOD;
         mlc_times p = mlc_module_times(m);
         if (a->time)
-            printf("key_ms\t%.3f\nlower_ms\t%.3f\ncodegen_ms\t%.3f\nbuild_ms\t%.3f\nload_ms\t%.3f\n"
+            printf("key_ms\t%.3f\nlower_ms\t%.3f\ncodegen_ms\t%.3f\nbuild_ms\t%.3f\nkernels_ms\t%.3f\nload_ms\t%.3f\n"
                    "compile_ms\t%.3f\ncached\t%d\nrun_ms\t%.3f\n",
-                   p.key, p.lower, p.codegen, p.build, p.load, p.total, p.cached, t / 1e3);
+                   p.key, p.lower, p.codegen, p.build, p.kernels, p.load, p.total, p.cached, t / 1e3);
     }
     for (int i = 0; dump && i < a->n_dumps; i++) {
         slots_close(&dump[i].s);
@@ -143,11 +143,33 @@ int cmd_run(Args *a) {
 
 /* ---- check, explain, emit ---- */
 
+static const char *target_of(const Args *a) {
+    const char *e = getenv("MLC_TARGET");
+    return a->options.target ? a->options.target : e ? e : "";
+}
+
+static bool is_cuda(const Args *a) {
+    return !strncmp(target_of(a), "cuda", 4);
+}
+
+/* Kernels compile without a GPU: where none is here and no architecture is named, for that of the Hopper chips. */
+static void choose_arch(Args *a) {
+    const char *e = getenv("MLC_CUDA_ARCH");
+    if (strcmp(target_of(a), "cuda") || (e && *e) || mlc_gpu(0, NULL, NULL)) return;
+    a->options.target = "cuda-sm_90a";
+    printf("no GPU is here: kernels are compiled for sm_90a\n");
+}
+
 static bool lowers(const Job *j, const Args *a, mlc_plan *plan, const char *name) {
     mlc_error_info e;
     FILE *nowhere = fopen("/dev/null", "w");
     bool good = nowhere && mlc_explain(plan, j->n_outputs, j->output, "loops", &a->options, nowhere, &e);
     if (nowhere) fclose(nowhere);
+    if (good && is_cuda(a)) { /* kernels are compiled too */
+        mlc_module *m = mlc_compile(plan, j->n_outputs, j->output, &a->options, &e);
+        good = m != NULL;
+        mlc_module_free(m);
+    }
     if (good) return true;
     const char *why = nowhere ? e.message : "/dev/null cannot be opened";
     if (!strncmp(why, "--schedule:", strlen("--schedule:"))) complain("%s", why); /* names the line of the plan itself */
@@ -159,6 +181,7 @@ int cmd_check(Args *a) {
     Job j;
     if (!job_open(&j, a)) return EXIT_FAIL;
     int n = mlc_program_n_plans(j.program);
+    choose_arch(a);
     bool good = lowers(&j, a, mlc_plan_new(j.ctx), "none");
     for (int i = 0; i < n; i++) {
         mlc_plan *p = mlc_program_plan(j.program, i);
@@ -335,12 +358,27 @@ static void info_targets(void) {
     mlc_ctx_free(ctx);
 }
 
+/* What the target cuda needs: NVRTC to compile, a driver and a GPU to run. */
+static void info_gpus(void) {
+    char nvrtc[1024];
+    mlc_error_info e;
+    mlc_gpu_info g;
+    if (mlc_gpu_compiler(nvrtc, sizeof nvrtc, &e)) printf("nvrtc\t%s\n", nvrtc);
+    else printf("nvrtc\tno: %s\n", e.message);
+    int n = 0;
+    for (; mlc_gpu(n, &g, &e); n++)
+        printf("gpu %d\t%s, %s, %d processors, %zu MiB, driver of CUDA %d.%d\n", n, g.name, g.arch, g.processors, g.memory >> 20,
+               g.driver / 1000, g.driver % 1000 / 10);
+    if (!n) printf("gpu\tno: %s\n", e.message);
+}
+
 int cmd_info(Args *a) {
     static const char *const variables[] = { "MLC_TARGET", "MLC_CC", "MLC_CFLAGS", "MLC_CACHE", "MLC_CACHE_MIB",
-                                             "MLC_NUM_THREADS", "MLC_TIME", "MLC_DUMP" };
+                                             "MLC_NUM_THREADS", "MLC_TIME", "MLC_DUMP", "MLC_CUDA_ARCH", "MLC_NVRTC", "MLC_LIBCUDA" };
     (void)a;
     printf("mlc %s\n", mlc_version());
     info_targets();
+    info_gpus();
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *v = getenv(variables[i]);
         printf("%s\t%s\n", variables[i], v ? v : "-");

@@ -45,7 +45,8 @@ static const Command commands[] = {
       "  --most-spans N    that the trace keeps (262144)\n"
       "  --dump NAME=FILE  also computes the Func NAME, over the most that its inputs allow or --size, and writes it\n", cmd_run,
       .own = { OPT_SIZE, OPT_TIME, OPT_PROFILE, OPT_TRACE, OPT_SPANS, OPT_DUMP }, .pairs = true },
-    { "check", "check P.mlc [options]", "Reads a program and lowers it under none, each of its plans and each --schedule.\n", cmd_check,
+    { "check", "check P.mlc [options]", "Reads a program and lowers it under none, each of its plans and each --schedule; with\n"
+      "--target cuda also compiles it, kernels too, whether or not a GPU is here.\n", cmd_check,
       .plans = true },
     { "explain", "explain P.mlc [--level algorithm|schedule|nest|loops|c|cuda] [options]",
       "Prints a program at a level; loops where none is given.\n", cmd_explain, .own = { OPT_LEVEL } },

@@ -28,7 +28,8 @@ extern "C" {
 /* How to compile.  All zero (or NULL in place of the struct) is the default of each field. */
 typedef struct {
     /* "host" (the default, or $MLC_TARGET): this processor.  "avx512", "avx2", "sse4", "plain": C for that
-     * instruction set.  "interpret": from the definitions alone, slowly; the plan is checked and ignored. */
+     * instruction set.  "cuda": this processor and a GPU beside it, on which the loops run that the plan puts there;
+     * "cuda-sm_90a" (or $MLC_CUDA_ARCH): for GPUs of that architecture, whether or not one is here.  "interpret": from the definitions alone, slowly; the plan is checked and ignored. */
     const char *target;
     const char *cc;     /* a C compiler: gcc, clang or a path; default $MLC_CC, else gcc, else clang */
     const char *cflags; /* added to its command line; default $MLC_CFLAGS */
@@ -115,6 +116,8 @@ MLC_API mlc_times mlc_module_times(const mlc_module *m);
 MLC_API const char *mlc_module_target(const mlc_module *m); /* "avx512" ... */
 /* The C that was compiled; NULL where there is none (interpret).  Lives as long as the module. */
 MLC_API const char *mlc_module_source(const mlc_module *m);
+/* The CUDA C++ of its kernels; NULL where there are none. */
+MLC_API const char *mlc_module_cuda(const mlc_module *m);
 
 /* Memoized Funcs (mlc_memoize) keep their values in the module, up to 256 MiB of them and of what they were made of, until
  * it is freed.  Past the limit those go that were used longest ago; 0 keeps none.  clear drops all, evict those
@@ -134,6 +137,19 @@ MLC_API mlc_memo_stats mlc_module_memo(mlc_module *m);
 typedef void (*mlc_fn)(void);
 MLC_API mlc_fn mlc_function(mlc_module *m, const char *signature, mlc_error_info *error);
 
+/* ---- the target cuda ---- */
+
+/* GPU i that the driver knows.  False, with the reason in *error (may be NULL): no driver, or fewer GPUs. */
+typedef struct {
+    char name[64], arch[16]; /* "NVIDIA H200", "sm_90a" */
+    int processors, driver;  /* driver: 13000 is CUDA 13.0 */
+    size_t memory;
+} mlc_gpu_info;
+MLC_API bool mlc_gpu(int i, mlc_gpu_info *info, mlc_error_info *error);
+/* Path and version of NVRTC, which compiles kernels and needs no GPU, as text of at most `size` bytes.  False where
+ * none is found. */
+MLC_API bool mlc_gpu_compiler(char *text, size_t size, mlc_error_info *error);
+
 /* ---- looking ---- */
 
 /* Which box of each input do these boxes of the outputs need?  Calls `each` once an input with its dimensions;
@@ -150,7 +166,8 @@ MLC_API bool mlc_required(mlc_plan *plan, int n_outputs, const mlc_func *outputs
  * rank.  False (and *error) where there is none such, or where no one box is the largest, as of in(x + y). */
 MLC_API bool mlc_allowed(mlc_func output, mlc_box *box, mlc_error_info *error);
 
-/* Prints a level: "algorithm", "schedule", "nest" (which loops, which memory), "loops" or "c".  False with *error where it cannot be made. */
+/* Prints a level: "algorithm", "schedule", "nest" (which loops, which memory), "loops", "c", or "cuda" (kernels; no
+ * GPU is needed).  False with *error where it cannot be made. */
 MLC_API bool mlc_explain(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const char *level,
                          const mlc_options *o, FILE *to, mlc_error_info *error);
 

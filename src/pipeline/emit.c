@@ -87,10 +87,6 @@ static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, cons
         if (alg_is_whole(c->schedule->order.at[i])) fault_raise(&c->fault, ERR_STAGE_EMIT, NULL, c->schedule->order.at[i]->name);
     refuse_watched(c);
     Program *p = pl_lower(c, false);
-    if (p->kernel.n) {
-        Place place = sch_place(&c->arena, p->kernel.at[0]->line);
-        fault_raise(&c->fault, ERR_GPU_EMIT, &place, p->kernel.at[0]->name);
-    }
     sb_init(&code, &c->arena);
     sb_init(&header, &c->arena);
     cg_cpu(&code, p, &cg);

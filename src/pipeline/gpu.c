@@ -4,6 +4,7 @@
  * alone, so it works where there is no device. */
 #include "pipeline/pipeline.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct Gpu {
@@ -81,4 +82,38 @@ bool gpu_has_device(Gpu *g) {
         FAULT_END(&quiet, b);
     }
     return has;
+}
+
+/* ---- asking, without a context ---- */
+
+bool mlc_gpu(int i, mlc_gpu_info *info, mlc_error_info *error) {
+    Fault f = { 0 };
+    Barrier b;
+    if (FAULT_TRY(&f, b)) {
+        NvDeviceInfo d;
+        NvDevice *device = nv_device_open(&mlc_allocator_libc, i, &f);
+        nv_device_info(device, &d);
+        nv_device_close(device);
+        if (info) {
+            *info = (mlc_gpu_info){ .processors = d.processors, .driver = d.driver, .memory = d.memory };
+            memcpy(info->name, d.name, sizeof info->name);
+            memcpy(info->arch, d.arch, sizeof info->arch);
+        }
+        FAULT_END(&f, b);
+    }
+    pl_give_error(error, &f);
+    return !f.info.code;
+}
+
+bool mlc_gpu_compiler(char *text, size_t size, mlc_error_info *error) {
+    Fault f = { 0 };
+    Barrier b;
+    if (FAULT_TRY(&f, b)) {
+        NvCompiler *c = nv_compiler_open(&mlc_allocator_libc, &f);
+        if (text && size) snprintf(text, size, "%s", nv_compiler_identity(c));
+        nv_compiler_close(c);
+        FAULT_END(&f, b);
+    }
+    pl_give_error(error, &f);
+    return !f.info.code;
 }

@@ -89,6 +89,10 @@ const char *mlc_module_source(const mlc_module *m) {
     return m ? m->meta.source[DENSE] : NULL;
 }
 
+const char *mlc_module_cuda(const mlc_module *m) {
+    return m ? m->meta.cuda[DENSE] : NULL;
+}
+
 /* ---- what memoized Funcs keep ---- */
 
 void mlc_module_memo_limit(mlc_module *m, size_t bytes) {
