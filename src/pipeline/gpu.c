@@ -90,14 +90,15 @@ bool mlc_gpu(int i, mlc_gpu_info *info, mlc_error_info *error) {
     Fault f = { 0 };
     Barrier b;
     if (FAULT_TRY(&f, b)) {
-        NvDeviceInfo d;
-        NvDevice *device = nv_device_open(&mlc_allocator_libc, i, &f);
-        nv_device_info(device, &d);
-        nv_device_close(device);
+        enum { MOST = 64 };
+        NvDeviceInfo list[MOST];
+        int n = nv_device_list(list, MOST, &f);
+        if (i < 0 || i >= n || i >= MOST) fault_raise(&f, ERR_CUDA_NO_DEVICE, NULL, i, n);
+        const NvDeviceInfo *d = &list[i];
         if (info) {
-            *info = (mlc_gpu_info){ .processors = d.processors, .driver = d.driver, .memory = d.memory };
-            memcpy(info->name, d.name, sizeof info->name);
-            memcpy(info->arch, d.arch, sizeof info->arch);
+            *info = (mlc_gpu_info){ .processors = d->processors, .driver = d->driver, .memory = d->memory };
+            memcpy(info->name, d->name, sizeof info->name);
+            memcpy(info->arch, d->arch, sizeof info->arch);
         }
         FAULT_END(&f, b);
     }
@@ -110,7 +111,10 @@ bool mlc_gpu_compiler(char *text, size_t size, mlc_error_info *error) {
     Barrier b;
     if (FAULT_TRY(&f, b)) {
         NvCompiler *c = nv_compiler_open(&mlc_allocator_libc, &f);
-        if (text && size) snprintf(text, size, "%s", nv_compiler_identity(c));
+        const char *all = nv_compiler_identity(c);
+        size_t n = strlen(all); /* without the file's inode, time and size */
+        for (int fields = 0; n && fields < 3; n--) fields += all[n - 1] == ' ';
+        if (text && size) snprintf(text, size, "%.*s", (int)n, all);
         nv_compiler_close(c);
         FAULT_END(&f, b);
     }
