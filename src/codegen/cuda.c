@@ -24,8 +24,9 @@ static const char prelude[] =
 
 void refuse_on_gpu(Gen *G, const char *what) {
     const Kernel *k = G->kernel->u.kernel.kernel;
-    Place place = sch_place(G->arena, k->line);
-    fault_raise(G->arena->fault, ERR_KERNEL_CODE, &place, k->name, what);
+    Place place = { 0 };
+    if (k->line) place = sch_place(G->arena, k->line);
+    fault_raise(G->arena->fault, ERR_KERNEL_CODE, k->line ? &place : NULL, k->name, what);
 }
 
 /* ---- what a kernel is made of ---- */
@@ -167,6 +168,15 @@ static void read_place(Gen *G, const Kernel *k) {
     }
 }
 
+/* A kernel's own names, as short as in the first one. */
+static void forget_names(Gen *G) {
+    sm_init(&G->taken, G->arena);
+    for (int i = 0; i < G->p->kernel.n; i++) sm_put(&G->taken, G->p->kernel.at[i]->name, G);
+    PtrMap *maps[] = { &G->name, &G->promoted, &G->element, &G->used };
+    for (int i = 0; i < 4; i++) pm_init(maps[i], G->arena);
+    G->temps = 0;
+}
+
 static void write_function(Gen *G, const Stmt *s) {
     const Kernel *k = s->u.kernel.kernel;
     const Facts *outside = G->facts;
@@ -177,7 +187,7 @@ static void write_function(Gen *G, const Stmt *s) {
     sb_init(&f->out, G->arena);
     sb_init(&params, G->arena);
     pm_init(&f->has, G->arena);
-    pm_init(&G->used, G->arena);
+    forget_names(G);
     G->fn = f;
     G->kernel = s;
     write_params(G, &params, &args);
@@ -235,7 +245,6 @@ void cg_cuda(StrBuf *out, const Program *p, const CgOptions *o) {
     if (!p->kernel.n) return;
     gen_init(&G, p, o, p->arena);
     G.cuda = true;
-    for (int i = 0; i < p->kernel.n; i++) sm_put(&G.taken, p->kernel.at[i]->name, &G);
     find_kernels(&G, p->body);
     sb_puts(out, prelude);
     sb_puts(out, G.helpers.at);

@@ -79,11 +79,7 @@ static const char *argument(Gen *G, const KernelArg *a) {
 
 void launch_kernel(Gen *G, const Stmt *s) {
     const Kernel *k = s->u.kernel.kernel;
-    if (G->o->emit) {
-        Place place = sch_place(G->arena, k->line);
-        fault_raise(G->arena->fault, ERR_EMIT_KERNEL, &place, k->name);
-    }
-    if (G->fn->up) BUG(G->arena->fault, "a kernel in a parallel loop");
+    if (G->o->emit || G->fn->up) BUG(G->arena->fault, "a kernel ahead of time, or in a parallel loop");
     KernelArgs args = kernel_args(G, s);
     const char *grid[GPU_DIMS], *threads[GPU_DIMS], *list = "";
     Env v;

@@ -47,8 +47,15 @@ static const char *cuda_text(Program *p) {
     return b.at;
 }
 
+static int one_after_the_other(void *user, int (*body)(void *closure, int64_t i), void *closure, int64_t n) {
+    int failed = 0;
+    (void)user;
+    for (int64_t i = 0; i < n && !failed; i++) failed = body(closure, i);
+    return failed;
+}
+
 /* Runs the host's code with memory of two sides; its result. */
-static int run_program(Program *p, CpuGpu *g, void **data, const int64_t *shape, const mlc_scalar *param, const size_t *bytes) {
+static int run_program(Program *p, CpuGpu *g, void **data, const int64_t *shape, const mlc_scalar *param, mlc_gpu_memory *memory) {
     JitOptions j = { .cc = "gcc", .isa = jit_host_isa(), .opt = 1, .flags = getenv("MLC_CFLAGS") };
     CgOptions o = options("host");
     StrBuf source;
@@ -59,13 +66,11 @@ static int run_program(Program *p, CpuGpu *g, void **data, const int64_t *shape,
     void *handle = jit_load(p->arena, &j, source.at, false, &times);
     int (*fn)(mlc_call *);
     *(void **)&fn = jit_symbol(handle, "host");
-    int slots = p->external.n;
-    mlc_gpu_memory *memory = ARENA_ARRAY(p->arena, mlc_gpu_memory, slots);
-    for (int i = 0; i < slots; i++) memory[i] = (mlc_gpu_memory){ .host = data[i], .bytes = bytes[i], .current = MLC_ON_HOST };
     mlc_hooks hooks = cuda_hooks(g);
+    hooks.par_for = one_after_the_other;
     mlc_call call = { .data = data, .shape = shape, .param = param, .hooks = &hooks, .memory = memory };
     int failed = fn(&call);
-    for (int i = 0; i < slots; i++) cuda_close(g, &call, &memory[i]);
+    for (int i = 0; i < p->external.n; i++) cuda_close(g, &call, &memory[i]);
     jit_unload(handle);
     return failed;
 }
@@ -94,13 +99,14 @@ static int run_ops(Data *d, int first, int n, bool all) {
             body[i]->u.store.storage = out;
         }
         void **data = ARENA_ARRAY(&b.arena, void *, slots);
-        size_t *bytes = ARENA_ARRAY(&b.arena, size_t, slots);
+        mlc_gpu_memory *both = ARENA_ARRAY(&b.arena, mlc_gpu_memory, slots);
         int m = 0;
         for (int i = 0; i < slots; i++) {
             Storage *t = b.p.external.at[i];
             t->on_device = true;
-            bytes[i] = PAIRS * mlc_type_size(t->type[0]);
-            data[i] = t->is_input ? d->at[i / (MLC_F64 - MLC_BOOL + 1)][t->type[0]] : arena_alloc(&b.arena, bytes[i]);
+            size_t bytes = PAIRS * mlc_type_size(t->type[0]);
+            data[i] = t->is_input ? d->at[i / (MLC_F64 - MLC_BOOL + 1)][t->type[0]] : arena_alloc(&b.arena, bytes);
+            both[i] = (mlc_gpu_memory){ .host = data[i], .bytes = bytes, .current = MLC_ON_HOST };
             moves[m++] = st_move(&b.arena, t, true, t->is_output, t->is_output);
         }
         moves[m++] = over(&b.arena, &b.ir, k, x, ir_idx(&b.ir, PAIRS), st_block(&b.arena, n, body));
@@ -110,7 +116,7 @@ static int run_ops(Data *d, int first, int n, bool all) {
         CpuGpu g = { 0 };
         if (!cuda_compiles(&b.arena, text, all, NULL) && first == 0) printf("  skipped: NVRTC on operators\n");
         cuda_load(&b.arena, &b.p, text, &g);
-        ck_assert_int_eq(run_program(&b.p, &g, data, NULL, NULL, bytes), 0);
+        ck_assert_int_eq(run_program(&b.p, &g, data, NULL, NULL, both), 0);
         ck_assert_int_eq(g.launches, 1);
         wrong = compare(d, data + first_out, first, n, "kernel");
         dlclose(g.handle);
@@ -133,11 +139,208 @@ START_TEST(operators) {
 }
 END_TEST
 
+/* ---- the host's side ---- */
+
+typedef struct {
+    Bench b;
+    Interner *I;
+    Arena *a;
+} Rig;
+
+static Storage *external(Rig *r, const char *name, bool is_input, mlc_type t) {
+    Storage *s = memory(&r->b, name, is_input, t);
+    s->on_device = true;
+    return s;
+}
+
+static Storage *internal(Rig *r, const char *name, int n, const mlc_type *t, MemoryKind kind, const Node *extent) {
+    Func *f = ARENA_NEW(r->a, Func);
+    Storage *s = ARENA_NEW(r->a, Storage);
+    *f = (Func){ .name = name, .rank = 1, .n = n };
+    *s = (Storage){ .func = f, .name = name, .rank = 1, .n = n, .memory = kind, .min = { ir_idx(r->I, 0) }, .extent = { extent },
+                    .stride = { ir_idx(r->I, 1) }, .on_device = kind == STORE_HEAP };
+    for (int e = 0; e < n; e++) f->type[e] = s->type[e] = t[e];
+    ir_is_int(extent, &s->const_elems);
+    return s;
+}
+
+static const Node *load_at(Rig *r, Storage *s, int e, const Node *index) {
+    return ir_node(r->I, OP_LOAD, s->type[e], (uint64_t)(uintptr_t)s, e, 1, &index);
+}
+
+static Stmt *store_at(Rig *r, Storage *s, const Node *index, const Node *v0, const Node *v1) {
+    const Node *v[] = { v0, v1 };
+    Stmt *st = st_store(r->a, s->func, 1, &index, s->n, v);
+    st->u.store.storage = s;
+    return st;
+}
+
+/* Statement by statement. */
+typedef struct {
+    int n;
+    Stmt *at[32];
+} List;
+
+static void then(List *l, Stmt *s) {
+    l->at[l->n++] = s;
+}
+
+static Stmt *all_of(Rig *r, const List *l) {
+    return st_block(r->a, l->n, l->at);
+}
+
+static Rig *new_rig(void) {
+    Rig *r = calloc(1, sizeof *r);
+    r->a = &r->b.arena;
+    r->I = &r->b.ir;
+    arena_init(r->a, NULL, &r->b.fault);
+    ir_interner_init(r->I, r->a, NULL);
+    r->b.p = (Program){ .name = "two", .arena = r->a, .ir = r->I, .flat = true, .index_bits = 40 };
+    return r;
+}
+
+static void free_rig(Rig *r) {
+    arena_free(r->a);
+    free(r);
+}
+
+/*     kernel first:  t(x) = { in(x) * gain, x + step }
+ *     on the host:   t(x).1 += 100, in parallel
+ *     kernel turn:   s(x) = t(64 b + x).0; after a barrier out(64 b + x) = s(63 - x) + f32(t(64 b + x).1)
+ *     on the host:   out(0) = 7 */
+static void build_two(Rig *r, Storage **to) {
+    Interner *I = r->I;
+    static const mlc_type pair[] = { MLC_F32, MLC_I32 }, one[] = { MLC_F32 };
+    Storage *in = external(r, "in", true, MLC_F32), *out = external(r, "out", false, MLC_F32);
+    Sym *gain = ARENA_NEW(r->a, Sym), *n = ARENA_NEW(r->a, Sym), *step = ARENA_NEW(r->a, Sym);
+    *gain = (Sym){ .name = "gain", .kind = SYM_PARAM, .type = MLC_F32, .slot = 0 };
+    *n = (Sym){ .name = "out.extent", .kind = SYM_EXTENT, .type = MLC_INDEX, .func = out->func };
+    *step = (Sym){ .name = "step", .kind = SYM_LET, .type = MLC_I32 };
+    out->func->extent[0] = n;
+    VEC_PUSH(r->a, &r->b.p.param, gain);
+    const Node *size = ir_var(I, n), *blocks = ir_make2(I, OP_DIV, ir_add(I, size, ir_idx(I, THREADS - 1)), ir_idx(I, THREADS));
+    Storage *t = internal(r, "t", 2, pair, STORE_HEAP, size), *s = internal(r, "s", 1, one, STORE_SHARED, ir_idx(I, THREADS));
+    Kernel *first = new_kernel(r->a, I, &r->b.p, "first", blocks), *turn = new_kernel(r->a, I, &r->b.p, "turn", blocks);
+    Sym *x = index_sym(r->a, "x"), *h = index_sym(r->a, "h"), *z = index_sym(r->a, "z");
+    const Node *vx = ir_var(I, x), *vh = ir_var(I, h), *vz = ir_var(I, z), *tx = ir_var(I, turn->thread[0]);
+    List body = { 0 }, block = { 0 };
+    then(&body, st_move(r->a, in, true, false, false));
+    then(&body, st_move(r->a, t, true, true, true));
+    then(&body, over(r->a, I, first, x, size,
+                     store_at(r, t, vx, ir_mul(I, load_at(r, in, 0, vx), ir_var(I, gain)), ir_add(I, ir_cast(I, MLC_I32, vx), ir_var(I, step)))));
+    then(&body, st_move(r->a, t, false, true, false));
+    then(&body, st_for(r->a, h, LOOP_PARALLEL, ir_idx(I, 0), size,
+                       store_at(r, t, vh, load_at(r, t, 0, vh), ir_add(I, load_at(r, t, 1, vh), ir_int(I, MLC_I32, 100)))));
+    then(&body, st_move(r->a, t, true, false, false));
+    then(&body, st_move(r->a, out, true, true, true));
+    then(&block, st_if(r->a, ir_make2(I, OP_LT, vz, size), store_at(r, s, tx, load_at(r, t, 0, vz), NULL), NULL));
+    then(&block, st_barrier(r->a));
+    const Node *turned = load_at(r, s, 0, ir_sub(I, ir_idx(I, THREADS - 1), tx));
+    then(&block, st_if(r->a, ir_make2(I, OP_LT, vz, size),
+                       store_at(r, out, vz, ir_add(I, turned, ir_cast(I, MLC_F32, load_at(r, t, 1, vz))), NULL), NULL));
+    then(&body, st_kernel(r->a, turn, st_let(r->a, z, place_of(I, turn), st_alloc(r->a, s, all_of(r, &block)))));
+    then(&body, st_move(r->a, out, false, true, false));
+    then(&body, store_at(r, out, ir_idx(I, 0), ir_flt(I, MLC_F32, 7), NULL));
+    r->b.p.body = st_let(r->a, step, ir_int(I, MLC_I32, 5), st_alloc(r->a, t, all_of(r, &body)));
+    to[0] = in, to[1] = out;
+}
+
+START_TEST(memory_on_both_sides) {
+    if (!cuda_has_cpp("memory_on_both_sides")) return;
+    enum { N = 5 * THREADS };
+    Rig *r = new_rig();
+    Barrier barrier;
+    static float in[N], room[N + 4], *out = room + 4; /* the element at the mins is not the first one */
+    static int64_t shape[2 * MAX_RANK * 3];
+    if (FAULT_TRY(&r->b.fault, barrier)) {
+        Storage *s[2];
+        build_two(r, s);
+        shape[MAX_RANK * 3 + 1] = N;
+        for (int i = 0; i < N; i++) in[i] = (float)i;
+        const char *text = cuda_text(&r->b.p);
+        CpuGpu g = { 0 };
+        NvReport report = { 0 };
+        if (!cuda_compiles(r->a, text, true, &report)) printf("  skipped: NVRTC on memory_on_both_sides\n");
+        else ck_assert_int_eq(report.n, 2);
+        for (int i = 0; i < report.n; i++) ck_assert_int_eq(report.kernel[i].stack + report.kernel[i].spill_stores, 0);
+        ck_assert_ptr_nonnull(strstr(text, "extern \"C\" __global__ void __launch_bounds__(64)\nfirst(f32 *__restrict__ t_0, i32 *__restrict__ t_1, const f32 *__restrict__ in, "));
+        ck_assert_ptr_nonnull(strstr(text, "extern __shared__ __align__(16) u8 shared[];"));
+        cuda_load(r->a, &r->b.p, text, &g);
+        mlc_scalar param = { .f = 0.5 };
+        size_t bytes[] = { sizeof in, sizeof room };
+        void *data[] = { in, out };
+        mlc_gpu_memory memory[] = { { .host = in, .bytes = bytes[0], .current = MLC_ON_HOST }, { .host = room, .bytes = bytes[1], .current = MLC_ON_HOST } };
+        ck_assert_int_eq(run_program(&r->b.p, &g, data, shape, &param, memory), 0);
+        ck_assert_int_eq(g.launches, 2);
+        ck_assert_int_eq(g.to_device, 3); /* in, and t's two elements; out is about to be written */
+        ck_assert_int_eq(g.to_host, 3);
+        ck_assert_int_eq(g.diverged, 0);
+        ck_assert_float_eq(out[0], 7);
+        for (int i = 1; i < N; i++) ck_assert_float_eq(out[i], (float)(i / THREADS * THREADS + THREADS - 1 - i % THREADS) * 0.5f + (float)(i + 105));
+        dlclose(g.handle);
+        FAULT_END(&r->b.fault, barrier);
+    } else ck_abort_msg("%s", r->b.fault.info.message);
+    free_rig(r);
+}
+END_TEST
+
+/* ---- what kernels cannot have ---- */
+
+typedef enum { A_PRINT, A_REQUIRE, A_CALL, AN_ATOMIC, A_CHECK, A_PARALLEL, A_HEAP, A_PREFETCH, REFUSALS } Refusal;
+
+static Stmt *refused_body(Rig *r, Refusal what, Storage *in, Storage *out, const Node *x) {
+    static Extern halved = { .name = "halved", .result = MLC_F32, .n = 1, .arg = { MLC_F32 } };
+    static const mlc_type one[] = { MLC_F32 };
+    Interner *I = r->I;
+    const Node *v = load_at(r, in, 0, x), *two[] = { ir_make2(I, OP_LT, v, ir_flt(I, MLC_F32, 3)), v };
+    Sym *i = index_sym(r->a, "i");
+    uint64_t text = (uint64_t)(uintptr_t)ir_text(I, "small");
+    if (what == A_PRINT) v = ir_node(I, OP_PRINT, MLC_F32, text, 0, 1, &v);
+    if (what == A_REQUIRE) v = ir_node(I, OP_REQUIRE, MLC_F32, text, 0, 2, two);
+    if (what == A_CALL) v = ir_node(I, OP_EXTERN, MLC_F32, (uint64_t)(uintptr_t)&halved, 0, 1, &v);
+    Stmt *s = store_at(r, out, x, v, NULL);
+    if (what == AN_ATOMIC) s->u.store.old[0] = i;
+    if (what == A_CHECK) {
+        s = ARENA_NEW(r->a, Stmt);
+        s->kind = ST_CHECK;
+        s->u.check.cond = two[0];
+        s->u.check.code = ERR_REQUIRE_FAILED;
+    }
+    if (what == A_PREFETCH) s = st_prefetch(r->a, v);
+    if (what == A_PARALLEL) s = st_for(r->a, i, LOOP_PARALLEL, ir_idx(I, 0), ir_idx(I, 3), s);
+    if (what == A_HEAP) s = st_alloc(r->a, internal(r, "row", 1, one, STORE_HEAP, x), s);
+    return s;
+}
+
+START_TEST(refused) {
+    static const char *const has[] = { "a print", "a require", "a call of the C function halved", "an atomic update", "a check of what it computes",
+                                       "a parallel loop", "memory for row of a size that is no constant", "a prefetch" };
+    Refusal what = (Refusal)_i;
+    Rig *r = new_rig();
+    Barrier barrier;
+    static volatile bool caught;
+    caught = false;
+    if (FAULT_TRY(&r->b.fault, barrier)) {
+        Storage *in = external(r, "in", true, MLC_F32), *out = external(r, "out", false, MLC_F32);
+        Kernel *k = new_kernel(r->a, r->I, &r->b.p, "out_kernel", ir_idx(r->I, 2));
+        Sym *x = index_sym(r->a, "x");
+        r->b.p.body = over(r->a, r->I, k, x, ir_idx(r->I, 99), refused_body(r, what, in, out, ir_var(r->I, x)));
+        cuda_text(&r->b.p);
+        FAULT_END(&r->b.fault, barrier);
+    } else caught = true;
+    ck_assert(caught);
+    ck_assert_str_eq(r->b.fault.info.message, arena_printf(r->a, "kernel out_kernel has %s, which code for a GPU cannot have yet; keep that stage off the GPU", has[what]));
+    free_rig(r);
+}
+END_TEST
+
 Suite *cuda_suite(void) {
     Suite *s = suite_create("codegen: CUDA C++");
     TCase *t = tcase_create("cuda");
     tcase_set_timeout(t, 600);
     tcase_add_test(t, operators);
+    tcase_add_test(t, memory_on_both_sides);
+    tcase_add_loop_test(t, refused, 0, REFUSALS);
     suite_add_tcase(s, t);
     return s;
 }
