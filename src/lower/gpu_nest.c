@@ -166,7 +166,7 @@ static void check_check(Build *b, const FuncNest *fn, const Stmt *check) {
     fault_raise(b->fault, ERR_GPU_CHECK, &place, fn->func->name, ir_show(b->ir, check->u.check.cond));
 }
 
-static void check_checks(Build *b, const FuncNest *fn) {
+void low_check_gpu_checks(Build *b, const FuncNest *fn) {
     if (low_gpu_level(fn->store) != GPU_OF_HOST && fn->room.n) check_check(b, fn, fn->room.at[0]);
     if (low_gpu_level(fn->compute) == GPU_OF_HOST) return;
     if (fn->check.n) check_check(b, fn, fn->check.at[0]);
@@ -186,7 +186,6 @@ void low_check_gpu_func(Build *b, const FuncNest *fn) {
     if (fs->profile) not_yet(b, fs->profile, name, "is profiled");
     if (fs->trace) not_yet(b, fs->trace, name, "is traced");
     for (int i = 0; i < fn->run.n; i++) check_stage(b, fn->run.at[i]);
-    check_checks(b, fn);
 }
 
 /* ---- its memory ---- */
@@ -198,7 +197,7 @@ static void check_memory(Build *b, const FuncNest *fn, GpuLevel level, bool far)
     Place place = sch_place(b->arena, fn->sched->storage.memory_line);
     bool own = asked == MLC_MEMORY_STACK || asked == MLC_MEMORY_REGISTER;
     if (asked == MLC_MEMORY_SHARED && level != GPU_OF_BLOCK) fault_raise(b->fault, ERR_GPU_SHARED, &place, name, at);
-    if (level == GPU_OF_BLOCK && own) fault_raise(b->fault, ERR_GPU_CROSS_TALK, &place, name, at, sch_memories[asked]);
+    if (level == GPU_OF_BLOCK && own) fault_raise(b->fault, ERR_GPU_CROSS_TALK, &place, name, at, asked == MLC_MEMORY_STACK ? "a stack" : "registers");
     if (level != GPU_OF_HOST && asked == MLC_MEMORY_HEAP) fault_raise(b->fault, ERR_GPU_HEAP, &place, name, at);
     if (far && own) fault_raise(b->fault, ERR_GPU_STACK, &place, name, sch_memories[asked]);
 }

@@ -361,8 +361,9 @@ static FuncNest *begin(Build *b, FuncSched *fs, const ScopeList *places, int pla
 /* Its memory, and what it reads. */
 static void finish(Build *b, FuncNest *fn) {
     for (int i = 0; i < fn->run.n; i++) low_note_uses(b, fn->run.at[i]);
-    if (!fn->storage) low_allocate(b, fn);
     low_check_gpu_func(b, fn);
+    if (!fn->storage) low_allocate(b, fn);
+    low_check_gpu_checks(b, fn);
     add_item(b, fn->compute, fn);
     if (fn->store != fn->compute) add_item(b, fn->store, fn);
     if (fn->hoist != fn->store) add_item(b, fn->hoist, fn);

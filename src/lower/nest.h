@@ -320,6 +320,7 @@ MemoryKind low_memory_kind(Build *b, const FuncNest *fn); /* STORE_STACK: where 
 void low_check_gpu_place(Build *b, const FuncNest *fn);
 void low_check_gpu_nest(Build *b, const StageNest *st);
 void low_check_gpu_func(Build *b, const FuncNest *fn);
+void low_check_gpu_checks(Build *b, const FuncNest *fn); /* with its memory: is anything asked in a kernel? */
 
 /* emit.c */
 Stmt *low_emit(Build *b);

@@ -21,6 +21,9 @@ void sch_atomic(Resolve *r, StageSched *st, const PlanLine *line) {
     Place place = sch_place(r->arena, line);
     Fold fold;
     if (st->index == 0) fault_raise(r->fault, ERR_ATOMIC_STAGE, &place, sch_stage_name(r->arena, st->func, st->index));
+    for (int i = 0; i < st->dim.n; i++)
+        if (sch_is_gpu(st->dim.at[i].kind))
+            fault_raise(r->fault, ERR_GPU_NOT_YET, &place, sch_stage_name(r->arena, st->func, st->index), "is atomic");
     sch_need_fold(r, line, st, &fold);
     st->atomic = line;
 }
