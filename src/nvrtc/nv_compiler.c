@@ -70,13 +70,13 @@ static bool try_python(NvCompiler *c, Arena *a, StrBuf *looked, const char *root
            try_glob(c, looked, arena_printf(a, "%s/lib/python3*/*-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.1[23]", root));
 }
 
-/* The environment whose python3 a shell would start. */
-static const char *python_root(Arena *a) {
+/* The folder above the one that a shell would start the program from. */
+static const char *root_of(Arena *a, const char *program) {
     const char *path = getenv("PATH");
     for (const char *p = path ? path : ""; *p; p += *p == ':') {
         size_t n = strcspn(p, ":");
         struct stat st;
-        if (n && !stat(arena_printf(a, "%.*s/python3", (int)n, p), &st)) return arena_printf(a, "%.*s/..", (int)n, p);
+        if (n && !stat(arena_printf(a, "%.*s/%s", (int)n, p, program), &st)) return arena_printf(a, "%.*s/..", (int)n, p);
         p += n;
     }
     return NULL;
@@ -96,10 +96,10 @@ static bool find(NvCompiler *c, Arena *a, StrBuf *looked) {
     }
     sb_puts(looked, "looked for libnvrtc.so.13, libnvrtc.so.12");
     if (load(c, "libnvrtc.so.13") || load(c, "libnvrtc.so.12")) return true;
-    const char *toolkit[] = { getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda" };
-    for (int i = 0; i < 3; i++)
+    const char *toolkit[] = { getenv("CUDA_HOME"), getenv("CUDA_PATH"), root_of(a, "nvcc"), "/usr/local/cuda" };
+    for (int i = 0; i < 4; i++)
         if (is_set(toolkit[i]) && try_glob(c, looked, arena_printf(a, "%s/lib*/libnvrtc.so.1[23]", toolkit[i]))) return true;
-    const char *python[] = { getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"), python_root(a), "/usr/local" };
+    const char *python[] = { getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"), root_of(a, "python3"), "/usr/local" };
     for (int i = 0; i < 4; i++)
         if (is_set(python[i]) && try_python(c, a, looked, python[i])) return true;
     return false;

@@ -15,9 +15,9 @@
 /* ---- the compiler ---- */
 
 typedef struct NvCompiler NvCompiler;
-/* Finds NVRTC: $MLC_NVRTC (a path: that one or none), the loader's libnvrtc.so.13 or .12, the toolkit of $CUDA_HOME, $CUDA_PATH
- * or /usr/local/cuda, or nvidia/cu13/lib and nvidia/cuda_nvrtc/lib of a Python environment ($VIRTUAL_ENV, $CONDA_PREFIX, that of
- * the python3 in $PATH).  Raises NVRTC_MISSING, which says where it looked.  Threads may share a compiler. */
+/* Finds NVRTC: $MLC_NVRTC (a path: that one or none), the loader's libnvrtc.so.13 or .12, the toolkit of $CUDA_HOME, $CUDA_PATH,
+ * the nvcc in $PATH or /usr/local/cuda, or nvidia/cu13/lib and nvidia/cuda_nvrtc/lib of a Python environment ($VIRTUAL_ENV,
+ * $CONDA_PREFIX, that of the python3 in $PATH, /usr/local).  Raises NVRTC_MISSING, which says where it looked.  Threads may share a compiler. */
 NvCompiler *nv_compiler_open(const mlc_allocator *hook, Fault *f);
 void nv_compiler_close(NvCompiler *c);
 const char *nv_compiler_identity(const NvCompiler *c); /* path and version: a part of cache keys */

@@ -7,3 +7,12 @@ $(BUILD)/tests/nvrtc/fake_%.so: tests/nvrtc/fake_%.c | $(BUILD)/.setup
 	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fvisibility=default -shared $< -o $@ -lpthread
 
 $(BUILD)/mlc_tests: | $(NVRTC_FAKES)
+
+# A GPU, if there is one, through this floor alone: what it links needs nothing else that is installed.
+GPU_PROBE = $(patsubst %.c,$(BUILD)/%.o,tests/device/gpu_probe.c $(wildcard src/nvrtc/*.c src/base/*.c))
+$(BUILD)/gpu_probe: $(GPU_PROBE)
+	$(Q)$(CC) $(CFLAGS) $(EXTRA) $^ -o $@ -ldl -lpthread -lm
+gpu-check: $(BUILD)/gpu_probe
+	$(Q)$(BUILD)/gpu_probe
+-include $(BUILD)/tests/device/gpu_probe.d
+.PHONY: gpu-check
