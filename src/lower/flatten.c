@@ -197,11 +197,31 @@ static Stmt *flatten_if(StmtMap *m, Stmt *s) {
     return now;
 }
 
+static Stmt *flatten_move(StmtMap *m, Stmt *s) {
+    Flatten *f = m->user;
+    const Scoped *where = pm_get(&f->memory, s->u.move.storage->func);
+    CHECK(m->ir->fault, where && where->storage->on_device);
+    return st_move(m->arena, where->storage, s->u.move.device, s->u.move.writes, s->u.move.all);
+}
+
+/* Those that are left have numbers in a row. */
+static Stmt *flatten_kernel(StmtMap *m, Stmt *s) {
+    Flatten *f = m->user;
+    Stmt *now = st_map_kids(m, s);
+    Kernel *k = now ? arena_copy(m->arena, now->u.kernel.kernel, sizeof *k) : NULL;
+    if (!k) return NULL;
+    k->number = f->p->kernel.n;
+    VEC_PUSH(m->arena, &f->p->kernel, k);
+    return st_kernel(m->arena, k, now->u.kernel.body);
+}
+
 static Stmt *stmt(StmtMap *m, Stmt *s) {
     if (s->kind == ST_IF) return flatten_if(m, s);
     if (s->kind == ST_STORE) return flatten_store(m, s);
     if (s->kind == ST_ALLOC) return flatten_alloc(m, s);
     if (s->kind == ST_CALL) return flatten_call(m, s);
+    if (s->kind == ST_MOVE) return flatten_move(m, s);
+    if (s->kind == ST_KERNEL) return flatten_kernel(m, s);
     return st_map_kids(m, s);
 }
 
@@ -222,6 +242,7 @@ void low_flatten(Program *p, const LowerOptions *o) {
     pm_init(&f.memory, p->arena);
     pm_init(&f.fixed, p->arena);
     p->external = external(p);
+    memset(&p->kernel, 0, sizeof p->kernel);
     for (int i = 0; i < p->external.n; i++) {
         Scoped *s = ARENA_NEW(p->arena, Scoped);
         s->storage = p->external.at[i];

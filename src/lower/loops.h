@@ -118,7 +118,7 @@ struct Stmt {
     union {
         struct { int n; Stmt **at; } block;
         /* var runs over [min, min + extent); nothing happens where extent <= 0. */
-        struct { const Sym *var; LoopKind kind; const Node *min, *extent; Stmt *body; const Dim *dim; } loop;
+        struct { const Sym *var; LoopKind kind; const Node *min, *extent, *most; Stmt *body; const Dim *dim; } loop; /* most: a constant that bounds the extent, or NULL */
         struct { const Sym *var; const Node *value; Stmt *body; } let;
         struct { const Node *cond; Stmt *yes, *no; bool likely; MaskKind mask; } cond; /* no may be NULL */
         /* All values are computed before any is stored.  After flatten rank is 1.  An atomic store has `old`: in the

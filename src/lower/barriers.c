@@ -1,0 +1,152 @@
+/* barriers.c - where the threads of a block wait for one another.
+ *
+ *     for k                                  for k
+ *       alloc a shared                         alloc a shared
+ *       if thread.x < 18: a(..) = ..             barrier           a is read yet by the iteration before
+ *       if thread.x < 16: b(..) = a(..) ..       if thread.x < 18: a(..) = ..
+ *                                                barrier
+ *                                                if thread.x < 16: b(..) = a(..) ..
+ *
+ * The parts of a kernel's body run one after the other in each thread, but threads are at different parts.  A part
+ * waits if it touches what an earlier one has stored since the last barrier, or stores what an earlier one has
+ * touched, in memory that threads share; a loop's body also for the end of the iteration before.  Within a part
+ * threads never meet: that is the legality of its loops. */
+#include "lower/passes.h"
+
+/* Memories as bits.  Two of many may share a bit, which adds a barrier and never loses one. */
+typedef struct {
+    uint64_t stored, read;
+} Touched;
+
+typedef struct {
+    Program *p;
+    const PtrMap *part;
+    PtrMap bit;    /* Func whose memory threads share and store -> its bit */
+    int n;
+} Barriers;
+
+/* ---- which memories? ---- */
+
+typedef struct {
+    Barriers *b;
+    PtrMap own;    /* Funcs whose memory a thread has for itself */
+} Find;
+
+static Stmt *find_shared(StmtMap *m, Stmt *s) {
+    Find *f = m->user;
+    Func *func = s->kind == ST_STORE ? s->u.store.func : s->kind == ST_ALLOC ? s->u.alloc.storage->func : NULL;
+    PtrMap *bit = &f->b->bit;
+    if (s->kind == ST_STORE && !pm_get(&f->own, func) && !pm_has(bit, func))
+        pm_put(bit, func, (void *)(uintptr_t)((uint64_t)1 << f->b->n++ % 64));
+    if (s->kind != ST_ALLOC) return st_map_kids(m, s);
+    void *outer = pm_get(&f->own, func);
+    pm_put(&f->own, func, s->u.alloc.storage->memory == STORE_SHARED ? NULL : func);
+    st_map_kids(m, s);
+    pm_put(&f->own, func, outer);
+    return s;
+}
+
+/* ---- what does a statement touch? ---- */
+
+typedef struct {
+    Barriers *b;
+    Touched all;
+} Look;
+
+static void look_node(void *user, const Node *e) {
+    Look *l = user;
+    if (e->op == OP_ACCESS) l->all.read |= (uint64_t)(uintptr_t)pm_get(&l->b->bit, e->u.func);
+}
+
+static const Node *look_expr(StmtMap *m, const Node *e) {
+    if (!ir_is_const(e)) ir_visit(m->arena, e, look_node, m->user);
+    return e;
+}
+
+static Stmt *look_stmt(StmtMap *m, Stmt *s) {
+    Look *l = m->user;
+    if (s->kind == ST_STORE) l->all.stored |= (uint64_t)(uintptr_t)pm_get(&l->b->bit, s->u.store.func);
+    return st_map_kids(m, s);
+}
+
+static Stmt *not_inside(StmtMap *m, Stmt *s) {
+    (void)m;
+    return s;
+}
+
+/* Of the statement without what it is around of, or with it. */
+static Touched touched(Barriers *b, Stmt *s, bool inside) {
+    Look l = { .b = b };
+    StmtMap m = { .arena = b->p->arena, .ir = b->p->ir, .expr = look_expr, .stmt = inside ? look_stmt : not_inside, .user = &l };
+    if (inside) st_map(&m, s);
+    else st_map_kids(&m, s);
+    return l.all;
+}
+
+/* ---- placing them ---- */
+
+static Touched both(Touched a, Touched b) {
+    return (Touched){ a.stored | b.stored, a.read | b.read };
+}
+
+/* Does what comes now have to wait?  Then what was before is over. */
+static bool waits(Touched *since, Touched now) {
+    bool wait = (now.read & since->stored) || (now.stored & (since->stored | since->read));
+    *since = wait ? now : both(*since, now);
+    return wait;
+}
+
+static Stmt *place(Barriers *b, Stmt *s, Touched *since);
+
+/* What is at the start is what was before the loop, or is left by an iteration: until that adds nothing. */
+static Stmt *place_in_loop(Barriers *b, Stmt *body, Touched *since) {
+    for (;;) {
+        Touched at = *since;
+        Stmt *now = place(b, body, &at);
+        at = both(at, *since);
+        if (at.stored == since->stored && at.read == since->read) return now;
+        *since = at;
+    }
+}
+
+static Stmt *place_if(Barriers *b, Stmt *s, Stmt *now, Touched *since) {
+    Touched no = *since;
+    if (s->u.cond.yes) now->u.cond.yes = place(b, s->u.cond.yes, since);
+    if (s->u.cond.no) now->u.cond.no = place(b, s->u.cond.no, &no);
+    *since = both(*since, no);
+    return now;
+}
+
+static Stmt *place(Barriers *b, Stmt *s, Touched *since) {
+    Arena *a = b->p->arena;
+    bool part = pm_has(b->part, s);
+    bool wait = s->kind != ST_BLOCK && waits(since, touched(b, s, part));
+    Stmt *now = part ? s : arena_copy(a, s, sizeof *s), *two[2];
+    if (!part) switch (s->kind) {
+    case ST_BLOCK:
+        now->u.block.at = ARENA_ARRAY(a, Stmt *, s->u.block.n);
+        for (int i = 0; i < s->u.block.n; i++) now->u.block.at[i] = place(b, s->u.block.at[i], since);
+        return st_block(a, s->u.block.n, now->u.block.at);
+    case ST_FOR: now->u.loop.body = place_in_loop(b, s->u.loop.body, since); break;
+    case ST_LET: now->u.let.body = place(b, s->u.let.body, since); break;
+    case ST_IF: now = place_if(b, s, now, since); break;
+    case ST_ALLOC: now->u.alloc.body = place(b, s->u.alloc.body, since); break;
+    case ST_PRODUCE: now->u.produce.body = place(b, s->u.produce.body, since); break;
+    default: BUG(a->fault, "what only one thread runs stands outside of a part");
+    }
+    if (!wait) return now;
+    two[0] = st_barrier(a);
+    two[1] = now;
+    return st_block(a, 2, two);
+}
+
+Stmt *low_barriers(Program *p, const PtrMap *part, Stmt *body) {
+    Barriers b = { .p = p, .part = part };
+    Find f = { .b = &b };
+    Touched since = { 0, 0 };
+    pm_init(&b.bit, p->arena);
+    pm_init(&f.own, p->arena);
+    StmtMap m = { .arena = p->arena, .ir = p->ir, .stmt = find_shared, .user = &f };
+    st_map(&m, body);
+    return place(&b, body, &since);
+}
