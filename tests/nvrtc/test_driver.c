@@ -1,4 +1,4 @@
-/* test_cuda.c - devices, modules, memory and launches, over the driver of fake_cuda.c, which does everything as late as it may. */
+/* test_driver.c - devices, modules, memory and launches, over the driver of fake_cuda.c, which does everything as late as it may. */
 #include "nvrtc/nvrtc.h"
 
 #include "fake_cuda.h"
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-Suite *cuda_suite(void);
+Suite *driver_suite(void);
 
 static Fault fault;
 static const FakeCuda *fake;
@@ -528,9 +528,9 @@ START_TEST(threads_share_a_device) {
 }
 END_TEST
 
-Suite *cuda_suite(void) {
-    Suite *s = suite_create("cuda");
-    TCase *t = tcase_create("cuda");
+Suite *driver_suite(void) {
+    Suite *s = suite_create("driver");
+    TCase *t = tcase_create("driver");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, no_driver_is_said);
     tcase_add_test(t, no_gpu_is_said);
