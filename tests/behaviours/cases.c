@@ -303,8 +303,7 @@ static void provoke(File *f, char *message, size_t size) {
     int n_out = p ? mlc_program_n_outputs(p) : 0;
     for (int i = 0; i < n_out && i < 4; i++) out[i] = mlc_program_output(p, i);
     mlc_plan *plan = p ? case_plan(p) : NULL;
-    mlc_options o = { .no_cache = strstr(f->text, "//= warns ") != NULL }; /* what is found there says nothing */
-    mlc_module *m = p ? mlc_compile(plan ? plan : mlc_plan_new(ctx), n_out, out, &o, &e) : NULL;
+    mlc_module *m = p ? mlc_compile(plan ? plan : mlc_plan_new(ctx), n_out, out, NULL, &e) : NULL;
     if (p && !m) snprintf(message, size, "%s", e.message);
     if (m) {
         mlc_buffer *b[CASE_SLOTS] = { 0 };
