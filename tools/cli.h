@@ -63,9 +63,10 @@ mlc_plan *job_plan(Job *j, const char *text);
 bool job_params(Job *j, const Args *a); /* sets NAME=VALUE of every param */
 
 /* ---- slots.c ---- */
-/* Is every NAME of the command line one of the program, and does it mean something there?  `random`: inputs without
- * a file get random data of --size, and nothing is written. */
-bool names_known(const Job *j, const Args *a, const mlc_module *m, bool random);
+/* Is every NAME of the command line one of the program, and does it mean something there?  The first module is the
+ * program's, the others are those of --dump.  `random`: inputs without a file get random data of --size, and nothing is
+ * written. */
+bool names_known(const Job *j, const Args *a, int n, mlc_module *const *m, bool random);
 
 /* The buffers of a module's slots: files, --size, random data. */
 typedef struct {

@@ -58,10 +58,15 @@ typedef struct {
     Slots s;
 } Dump;
 
-static bool dump_open(Dump *d, const Job *j, const Args *a, const Pair *dump) {
+static Job dump_job(const Job *j, const Pair *dump) {
     Job own = *j;
     own.output[0] = mlc_find_func(j->ctx, dump->name);
     own.n_outputs = 1;
+    return own;
+}
+
+static bool dump_compile(Dump *d, const Job *j, const Args *a, const Pair *dump) {
+    const Job own = dump_job(j, dump);
     d->args = *a;
     d->args.options.profile = d->args.options.trace = false;
     d->args.n_pairs = 0;
@@ -71,7 +76,12 @@ static bool dump_open(Dump *d, const Job *j, const Args *a, const Pair *dump) {
     d->args.pair[d->args.n_pairs++] = *dump;
     if (!own.output[0].f) return complain("--dump %s: the program has no Func of that name", dump->name) == EXIT_GOOD;
     d->m = compile(&own, &d->args, mlc_plan_new(j->ctx));
-    return d->m && inputs_open(&d->s, &own, &d->args, d->m, false) && outputs_open(&d->s, &own, &d->args, d->m);
+    return d->m && params_set(d->m);
+}
+
+static bool dump_open(Dump *d, const Job *j, const Pair *dump) {
+    Job own = dump_job(j, dump);
+    return inputs_open(&d->s, &own, &d->args, d->m, false) && outputs_open(&d->s, &own, &d->args, d->m);
 }
 
 static bool dump_write(Dump *d, const char *name) {
@@ -83,11 +93,17 @@ static bool dump_write(Dump *d, const char *name) {
     return false;
 }
 
-/* Everything is opened before anything is computed. */
-static bool run_open(Job *j, const Args *a, const mlc_module *m, Slots *s, Dump *dump) {
-    if (!names_known(j, a, m, false) || !params_set(m) || !inputs_open(s, j, a, m, false)) return false;
-    bool good = outputs_open(s, j, a, m);
-    for (int i = 0; i < a->n_dumps; i++) good = dump_open(&dump[i], j, a, &a->dump[i]) && good;
+/* Everything is opened before anything is computed.  A Func of --dump may read inputs that no output reads. */
+static bool run_open(Job *j, const Args *a, mlc_module *m, Slots *s, Dump *dump) {
+    mlc_module *all[MOST + 1] = { m };
+    bool good = true;
+    for (int i = 0; i < a->n_dumps; i++) {
+        good = dump_compile(&dump[i], j, a, &a->dump[i]) && good;
+        all[i + 1] = dump[i].m;
+    }
+    if (!good || !names_known(j, a, a->n_dumps + 1, all, false) || !params_set(m) || !inputs_open(s, j, a, m, false)) return false;
+    good = outputs_open(s, j, a, m);
+    for (int i = 0; i < a->n_dumps; i++) good = dump_open(&dump[i], j, &a->dump[i]) && good;
     return good;
 }
 
@@ -319,7 +335,7 @@ int cmd_bench(Args *a) {
         Slots s = { .n = 0 };
         int first = 0;
         while (!t[first].m) first++;
-        if (names_known(&j, a, t[first].m, true) && params_set(t[first].m) && inputs_open(&s, &j, a, t[first].m, true) &&
+        if (names_known(&j, a, 1, &t[first].m, true) && params_set(t[first].m) && inputs_open(&s, &j, a, t[first].m, true) &&
             outputs_open(&s, &j, a, t[first].m)) {
             bool good = time_trials(t, n, &s, a->rounds);
             print_trials(a, t, n);

@@ -1,6 +1,6 @@
 # gen-behaviours.awk - fills what docs/halide-to-mlc.md says of tests.  Behind the line `<!-- behaviours -->` stands a row for each
-# error test of Halide, from halide_errors.txt, and a row for each text of tests/behaviours, with its second line.
-#     awk -f tools/gen-behaviours.awk docs/halide-to-mlc.md tests/behaviours/halide_errors.txt tests/behaviours/*/*.mlc > new
+# test of Halide, from halide_behaviours.txt and halide_errors.txt, and a row for each text of tests/behaviours, with its second line.
+#     awk -f tools/gen-behaviours.awk docs/halide-to-mlc.md tests/behaviours/halide_*.txt tests/behaviours/*/*.mlc > new
 # It fails where a row names a text or a test that is not there.
 function trim(s) {
     gsub(/^ +| +$/, "", s)
@@ -25,7 +25,11 @@ FILENAME ~ /\.md$/ {
     next
 }
 FILENAME ~ /\.txt$/ {
-    if (FNR == 1) print "\n### Error tests of Halide\n\nEach of its names beside the test that compares the whole message here, or the reason why there is none."
+    if (FNR == 1 && FILENAME ~ /errors/) {
+        print "\n### Error tests of Halide\n\nEach of its names beside the test that compares the whole message here, or the reason why there is none."
+    } else if (FNR == 1) {
+        print "\n### Tests of Halide\n\nEach of its names beside the tests that show the same here; where mlc differs, or has none, the row says why."
+    }
     if (/^## /) printf "\n| %s | here | |\n|---|---|---|\n", substr($0, 4)
     if (/^#/ || !NF) next
     if (split($0, cell, "|") != 3) missing("third column: " $0)

@@ -14,9 +14,18 @@ static const Pair *find(const Pair *list, int n, const char *name) {
 /* ---- the names of the command line ---- */
 
 typedef struct {
-    const char *at[2 * MOST];
+    const char *at[4 * MOST];
     int n;
 } Names;
+
+static void add(Names *names, const char *name) {
+    if (names->n < (int)(sizeof names->at / sizeof *names->at)) names->at[names->n++] = name;
+}
+
+/* Slot i of the k-th module; of the first one all, of those behind it, which are made for --dump, the inputs. */
+static bool slot_of(mlc_module *const *m, int k, int i, mlc_slot_info *slot) {
+    return i < MOST && mlc_module_slot(m[k], i, slot) && (k == 0 || !slot->is_output);
+}
 
 static bool known(const Names *names, const char *name, char near[MEANT]) {
     for (int i = 0; i < names->n; i++)
@@ -25,42 +34,54 @@ static bool known(const Names *names, const char *name, char near[MEANT]) {
     return false;
 }
 
-static bool pairs_known(const Job *j, const Args *a, const mlc_module *m) {
+static bool pairs_known(const Job *j, const Args *a, int n, mlc_module *const *m) {
     Names names = { .n = 0 };
     mlc_slot_info slot;
     mlc_param_info param;
     char near[MEANT];
-    for (int i = 0; i < MOST && mlc_module_slot(m, i, &slot); i++) names.at[names.n++] = slot.name;
-    for (int i = 0; i < MOST && mlc_module_param(m, i, &param); i++) names.at[names.n++] = param.name;
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; slot_of(m, k, i, &slot); i++) add(&names, slot.name);
+        for (int i = 0; i < MOST && mlc_module_param(m[k], i, &param); i++) add(&names, param.name);
+    }
     for (int i = 0; i < a->n_pairs; i++) {
         const char *name = a->pair[i].name;
         if (known(&names, name, near) || mlc_find_param(j->ctx, name).sym) continue;
+        bool there = !*near && mlc_find_func(j->ctx, name).f;
+        mlc_error_clear(j->ctx);
+        if (there) return complain("%s=%s: %s is no output, and none reads it as an input; an inner Func is written by --dump %s=FILE", name,
+                                   a->pair[i].text, name, name) == EXIT_GOOD;
         return complain("the program has no input, output or param '%s'%s", name, near) == EXIT_GOOD;
     }
     return true;
 }
 
-static bool sizes_known(const Args *a, const mlc_module *m, bool random) {
+static bool size_known(const Args *a, const mlc_slot_info *slot, bool random) {
+    bool file = find(a->pair, a->n_pairs, slot->name) || !random, size = find(a->size, a->n_sizes, slot->name);
+    if (size && file && !slot->is_output)
+        return complain("--size %s: an input is as large as its file; drop the --size", slot->name) == EXIT_GOOD;
+    if (random && slot->is_output && find(a->pair, a->n_pairs, slot->name))
+        return complain("bench writes no output; drop %s=", slot->name) == EXIT_GOOD;
+    return true;
+}
+
+static bool sizes_known(const Args *a, int n, mlc_module *const *m, bool random) {
     Names names = { .n = 0 };
     mlc_slot_info slot;
     char near[MEANT];
-    for (int i = 0; i < MOST && mlc_module_slot(m, i, &slot); i++) {
-        bool file = find(a->pair, a->n_pairs, slot.name) || !random, size = find(a->size, a->n_sizes, slot.name);
-        names.at[names.n++] = slot.name;
-        if (size && file && !slot.is_output)
-            return complain("--size %s: an input is as large as its file; drop the --size", slot.name) == EXIT_GOOD;
-        if (random && slot.is_output && find(a->pair, a->n_pairs, slot.name))
-            return complain("bench writes no output; drop %s=", slot.name) == EXIT_GOOD;
-    }
-    for (int i = 0; i < a->n_dumps && names.n < 2 * MOST; i++) names.at[names.n++] = a->dump[i].name;
+    for (int k = 0; k < n; k++)
+        for (int i = 0; slot_of(m, k, i, &slot); i++) {
+            add(&names, slot.name);
+            if (!size_known(a, &slot, random)) return false;
+        }
+    for (int i = 0; i < a->n_dumps; i++) add(&names, a->dump[i].name);
     for (int i = 0; i < a->n_sizes; i++)
         if (!known(&names, a->size[i].name, near))
             return complain("--size %s: the program has no buffer of that name%s", a->size[i].name, near) == EXIT_GOOD;
     return true;
 }
 
-bool names_known(const Job *j, const Args *a, const mlc_module *m, bool random) {
-    return pairs_known(j, a, m) && sizes_known(a, m, random);
+bool names_known(const Job *j, const Args *a, int n, mlc_module *const *m, bool random) {
+    return pairs_known(j, a, n, m) && sizes_known(a, n, m, random);
 }
 
 /* ---- sizes and buffers ---- */

@@ -26,22 +26,29 @@ static void add_func(Oracle *o, Func *f) {
     pm_put(&o->real, f, r);
 }
 
-/* Asks for the box of the output's buffers; false where it is empty. */
-static void ask_output(Oracle *o, Realised *r) {
+/* The first point of an output's buffers; false where they hold none. */
+static bool first_point(const Realised *r, int64_t *min, int64_t *extent, int64_t *p) {
     const struct mlc_buffer *b = r->out[0];
-    int64_t min[MAX_RANK], extent[MAX_RANK], p[MAX_RANK];
-    for (int d = 0; d < b->rank; d++) {
-        if (b->dim[d].extent <= 0) return;
-        p[d] = min[d] = b->dim[d].min;
+    for (int d = 0; d < r->f->rank; d++) {
+        if (b->dim[d].extent <= 0) return false;
+        min[d] = p[d] = b->dim[d].min;
         extent[d] = b->dim[d].extent;
     }
-    points_of(o, r->f, b->rank, extent);
-    for (int d = 0; d < b->rank; d++) p[d] += extent[d] - 1; /* the far corner first: one allocation */
+    return true;
+}
+
+/* Asks for the box of the output's buffers. */
+static void ask_output(Oracle *o, Realised *r) {
+    int64_t min[MAX_RANK], extent[MAX_RANK], p[MAX_RANK];
+    int rank = r->f->rank;
+    if (!first_point(r, min, extent, p)) return;
+    points_of(o, r->f, rank, extent);
+    for (int d = 0; d < rank; d++) p[d] += extent[d] - 1; /* the far corner first: one allocation */
     points_ask(o, r, min);
     points_ask(o, r, p);
     memcpy(p, min, sizeof p);
     do points_ask(o, r, p);
-    while (points_next(b->rank, min, extent, p));
+    while (points_next(rank, min, extent, p));
 }
 
 /* ---- loops of one stage ---- */
@@ -190,27 +197,37 @@ static void compute_func(Oracle *o, Realised *r) {
 
 /* ---- results ---- */
 
-static void deliver(Oracle *o, Realised *r) {
-    const struct mlc_buffer *b = r->out[0];
+/* No garbage reaches a result; and, as for every other target, the buffer holds what other outputs read and what
+ * updates write. */
+static void check_output(Oracle *o, const Realised *r) {
     int64_t min[MAX_RANK], extent[MAX_RANK], p[MAX_RANK];
     int rank = r->f->rank;
-    for (int d = 0; d < rank; d++) {
-        if (b->dim[d].extent <= 0) return;
-        min[d] = p[d] = b->dim[d].min;
-        extent[d] = b->dim[d].extent;
-    }
-    do {
+    bool more = first_point(r, min, extent, p);
+    for (; more; more = points_next(rank, min, extent, p)) {
         int64_t at = points_at(rank, r->min, r->extent, p);
         CHECK(o->fault, at >= 0);
         for (int k = 0; k < r->f->n; k++) {
-            if (r->state[k][at] != KNOWN) {
-                Place place = eval_place(o, r->f, NULL);
-                fault_raise(o->fault, ERR_INTERP_GARBAGE, &place, r->f->name, (long long)(rank ? p[0] : 0),
-                            (long long)(rank > 1 ? p[1] : 0));
-            }
-            val_store(r->f->type[k], element(r->out[k], rank, p), r->value[k][at]);
+            if (r->state[k][at] == KNOWN) continue;
+            Place place = eval_place(o, r->f, NULL);
+            fault_raise(o->fault, ERR_INTERP_GARBAGE, &place, r->f->name, (long long)(rank ? p[0] : 0), (long long)(rank > 1 ? p[1] : 0));
         }
-    } while (points_next(rank, min, extent, p));
+    }
+    for (int d = 0; r->any && d < rank; d++) {
+        int64_t first = r->out[0]->dim[d].min, last = first + r->out[0]->dim[d].extent - 1;
+        if (r->lo[d] >= first && r->hi[d] <= last) continue;
+        fault_raise(o->fault, ERR_OUTPUT_BOX, NULL, r->f->name, arena_printf(o->arena, "%d", d), (long long)r->lo[d], (long long)r->hi[d],
+                    (long long)first, (long long)last);
+    }
+}
+
+static void deliver(const Realised *r) {
+    int64_t min[MAX_RANK], extent[MAX_RANK], p[MAX_RANK];
+    int rank = r->f->rank;
+    bool more = first_point(r, min, extent, p);
+    for (; more; more = points_next(rank, min, extent, p)) {
+        int64_t at = points_at(rank, r->min, r->extent, p);
+        for (int k = 0; k < r->f->n; k++) val_store(r->f->type[k], element(r->out[k], rank, p), r->value[k][at]);
+    }
 }
 
 static void prepare(Oracle *o, FuncList order, Func *const *outputs, int n, struct mlc_buffer *const *buffers) {
@@ -246,5 +263,6 @@ void alg_interpret(Arena *arena, Func *const *outputs, struct mlc_buffer *const 
         for (int i = order.n - 1; i >= 0; i--) demand_func(&o, pm_get(&o.real, order.at[i]));
         for (int i = 0; i < order.n; i++) compute_func(&o, pm_get(&o.real, order.at[i]));
     } while (o.incomplete);
-    for (int i = 0; i < n; i++) deliver(&o, pm_get(&o.real, outputs[i]));
+    for (int i = 0; i < n; i++) check_output(&o, pm_get(&o.real, outputs[i]));
+    for (int i = 0; i < n; i++) deliver(pm_get(&o.real, outputs[i]));
 }

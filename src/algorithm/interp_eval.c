@@ -274,7 +274,7 @@ static void run_effect(Oracle *o, Realised *self, Stage *s, int i) {
         s->slot[i] = s->slot[step->kid[1]];
         if (s->slot[step->kid[0]].i) return;
         Place at = eval_place(o, self->f, s);
-        fault_raise(o->fault, ERR_INTERP_REQUIRE, &at, step->e->u.text);
+        fault_raise(o->fault, ERR_REQUIRE_FAILED, &at, step->e->u.text);
     }
 }
 

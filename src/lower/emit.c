@@ -1,8 +1,8 @@
 /* emit.c - the finished tree of scopes as statements.
  *
- * In a scope stand, outermost first: the loop, the points of split dimensions, the guards, the boxes of
- * what is computed here (consumers first, since each box is made of those before it), then memory and
- * producers, each enclosing the consumers injected before it, and last the stage's next loop or its store. */
+ * In a scope stand, outermost first: the loop, the points of split dimensions, the guards, the conditions of
+ * the domain that are told here, the boxes of what is computed here (consumers first, since each box is made of
+ * those before it), then memory and producers, each enclosing the consumers injected before it, and last the stage's next loop or its store. */
 #include "lower/nest.h"
 
 static Stmt *emit_scope(Build *b, Scope *s);
@@ -80,14 +80,7 @@ static Stmt *atomic_store(Build *b, const StageNest *st, const Node **value) {
     return s;
 }
 
-/* s where these predicates hold. */
-static Stmt *where(Build *b, const StageNest *st, int from, int to, Stmt *s) {
-    const Node *cond = ir_bool(b->ir, true);
-    for (int i = from; i < to; i++) cond = ir_make2(b->ir, OP_LAND, cond, st->where[i]);
-    return ir_is(cond, 1) ? s : st_if(b->arena, cond, s, NULL);
-}
-
-static Stmt *emit_leaf(Build *b, const StageNest *st) {
+static Stmt *emit_leaf(Build *b, StageNest *st) {
     Func *f = st->fn->func;
     if (alg_is_whole(f)) return low_whole_call(b, st);
     const Node *value[MAX_TUPLE];
@@ -102,10 +95,7 @@ static Stmt *emit_leaf(Build *b, const StageNest *st) {
     blend(b, st, value);
     Stmt *s = is_atomic(st) ? atomic_store(b, st, value) : st_store(b->arena, f, f->rank, st->coord, f->n, value);
     if (st->sched->stream.stores || st->sched->stream.loads) s->u.store.stream = &st->sched->stream;
-    s = where(b, st, st->n_plain, st->n_where, s);
-    Stmt *all = where(b, st, 0, st->n_plain, s);
-    if (all != s) all->u.cond.likely = st->sched->def->rdom->cuts;
-    return all;
+    return low_where(b, st, NULL, s);
 }
 
 static const Node *put_fixed(StmtMap *m, const Node *e) {
@@ -252,6 +242,7 @@ static Stmt *emit_scope(Build *b, Scope *s) {
     }
     if (!body) return NULL;
     for (int i = s->box.n - 1; i >= 0; i--) body = st_let(a, s->box.at[i].sym, s->box.at[i].value, body);
+    if (s->stage) body = low_where(b, s->stage, s, body);
     for (int i = s->guard.n - 1; i >= 0; i--) body = guarded(b, s, &s->guard.at[i], body);
     for (int i = s->let.n - 1; i >= 0; i--) body = st_let(a, s->let.at[i].sym, s->let.at[i].value, body);
     if (s->stage && s == s->stage->part && low_shares(s->stage)) return where_wanted(b, s->stage->fn, marked(b, s->stage, body));

@@ -154,7 +154,7 @@ static void effect(Run *r, Code *c, int i) {
         print_values(r, c, s);
         c->slot[i] = c->slot[s->kid[0]];
     } else {
-        if (!c->slot[s->kid[0]].i) fault_raise(r->fault, ERR_INTERP_REQUIRE, NULL, s->e->u.text);
+        if (!c->slot[s->kid[0]].i) fault_raise(r->fault, ERR_REQUIRE_FAILED, NULL, s->e->u.text);
         c->slot[i] = c->slot[s->kid[1]];
     }
 }

@@ -25,6 +25,11 @@ static void pass_unroll(Program *p, const LowerOptions *o) {
     p->body = low_simplify(p->arena, p->ir, p->body, true);
 }
 
+static void pass_trim(Program *p, const LowerOptions *o) {
+    (void)o;
+    p->body = low_trim(p->arena, p->ir, p->body);
+}
+
 static void pass_partition(Program *p, const LowerOptions *o) {
     (void)o;
     p->body = low_partition(p->arena, p->ir, p->schedule, p->body);

@@ -95,6 +95,7 @@ struct StageNest {
     VEC(StageNest *) follower;
     int n_where, n_plain; /* the plain predicates, over indices alone, come first: the others are asked where these hold */
     const Node *coord[MAX_RANK], *value[MAX_TUPLE], **where; /* inlined; over loop variables once built */
+    const Scope **asked_at;  /* predicates.c: where each predicate is asked */
     VEC(Read) read;
     VEC(const Node *) blend; /* where one of them fails, what is stored is what was there */
     Interval covered[MAX_RANK]; /* what its loops store, rounded tails included */
@@ -251,6 +252,9 @@ void low_prefetch(Build *b, StageNest *st);
 
 /* stream.c: is what the stage streams there to be read? */
 void low_check_stream(Build *b, const StageNest *st);
+
+/* predicates.c: s where those predicates hold that are asked at scope `at`, NULL: at the store. */
+Stmt *low_where(Build *b, StageNest *st, const Scope *at, Stmt *s);
 
 /* sliding.c: of a Func stored outside of where it is computed, compute only what is new. */
 bool low_slide(Build *b, FuncNest *fn);

@@ -104,6 +104,7 @@ static const Node *left_of(Partition *p, const Node *cond) {
         const Node *a = left_of(p, bare->kid[0]), *b = left_of(p, bare->kid[1]);
         bool same = a == bare->kid[0] && b == bare->kid[1];
         left = same ? cond : ir_make2(p->ir, OP_LAND, a, b);
+        if (!same && bare != cond && !ir_is(left, 1)) left = ir_make1(p->ir, (Op)cond->op, left); /* inner loops ask for the rest */
     } else {
         left = solve(p, bare) ? ir_bool(p->ir, true) : cond;
     }

@@ -5,6 +5,7 @@
 #include "lower/lower.h"
 
 Stmt *low_partition(Arena *a, Interner *I, const Schedule *schedule, Stmt *s); /* partition.c; schedule: NULL for none */
+Stmt *low_trim(Arena *a, Interner *I, Stmt *s);      /* trim.c */
 Stmt *low_simplify(Arena *a, Interner *I, Stmt *s, bool unroll); /* simplify_pass.c */
 
 int low_index_bits(const Program *p);                /* index_size.c, after build */

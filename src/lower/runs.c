@@ -1,6 +1,6 @@
 /* runs.c - which stages have no point to compute in a call?
  *
- * A call may give one output points and another none, and an RDom's extent may be 0.  What only such
+ * A call may give one output points and another none, an RDom's extent may be 0 and a condition of it false.  What only such
  * stages read is not needed: entry asks no input for it, and a Func at root that nothing else reads is not
  * computed.
  *
@@ -27,12 +27,29 @@ static const Node *iterates(Build *b, const StageNest *st, const Node *extent, c
     return i.hi ? ir_make2(b->ir, OP_LT, ir_idx(b->ir, 0), i.hi) : ir_bool(b->ir, true);
 }
 
+static void look(void *user, const Node *e) {
+    bool *varies = user;
+    if (e->op == OP_VAR) *varies |= e->u.sym->kind != SYM_PARAM && e->u.sym->kind != SYM_MIN && e->u.sym->kind != SYM_EXTENT;
+    *varies |= e->op == OP_ACCESS;
+}
+
+/* What predicates over params and sizes alone say: they hold for the whole domain or for no point of it. */
+static const Node *holds(Build *b, const StageNest *st) {
+    const Node *all = ir_bool(b->ir, true);
+    for (int i = 0; i < st->n_plain; i++) {
+        bool varies = false;
+        ir_visit(b->arena, st->where[i], look, &varies);
+        if (!varies) all = ir_make2(b->ir, OP_LAND, all, st->where[i]);
+    }
+    return all;
+}
+
 static const Node *wanted(Build *b, const FuncNest *fn) {
     return fn->compute == b->root ? fn->wanted : ir_bool(b->ir, true);
 }
 
 void low_runs(Build *b, StageNest *st) {
-    const Node *all = ir_bool(b->ir, true);
+    const Node *all = holds(b, st);
     for (int i = 0; i < st->sched->dim.n; i++) /* those that it shares may have more */
         all = ir_make2(b->ir, OP_LAND, all, iterates(b, st, st->own[i].extent, st->fn->compute));
     for (const Scope *s = st->fn->compute; s->up; s = s->up) {

@@ -278,6 +278,7 @@ static void compile_code(Compile *c, mlc_module *m) {
         meta_of_schedule(&m->arena, c->schedule, param, n, &m->meta);
         lower_both(c, m);
     }
+    if (found && m->meta.warned && c->ctx->log) pl_resolve(c); /* says again what the plan's first compile said */
     dump_all(c, m, found);
     atomic_store(&m->code[DENSE], module_build(m, DENSE, &c->times));
     load_kernels(c, m);

@@ -85,6 +85,7 @@ static mlc_scalar scalar_of(const Value *v, mlc_type t) {
 void meta_of_schedule(Arena *a, const Schedule *s, const Sym *const *param, int n_params, Meta *m) {
     memset(m, 0, sizeof *m);
     m->index_bits = MOST_INDEX_BITS;
+    m->warned = s->warned;
     int most = s->n_outputs * MAX_TUPLE;
     for (int i = 0; i < s->order.n; i++) most += s->order.at[i]->is_input;
     m->slot = ARENA_ARRAY(a, MetaSlot, most);
@@ -127,6 +128,7 @@ static void put_str(StrBuf *b, const char *s) {
 void meta_write(StrBuf *out, const Meta *m) {
     put_int(out, MAGIC);
     put_int(out, m->index_bits);
+    put_int(out, m->warned);
     put_int(out, m->n_slots);
     for (int i = 0; i < m->n_slots; i++) {
         const MetaSlot *s = &m->slot[i];
@@ -220,6 +222,7 @@ bool meta_read(Arena *a, const char *bytes, size_t n, Meta *m) {
     memset(m, 0, sizeof *m);
     get_int(&r, MAGIC, MAGIC);
     m->index_bits = (int)get_int(&r, 0, MOST_INDEX_BITS);
+    m->warned = get_int(&r, 0, 1);
     m->n_slots = (int)get_int(&r, 0, 1 << 20);
     m->slot = ARENA_ARRAY(a, MetaSlot, r.bad ? 1 : m->n_slots + 1);
     for (int i = 0; i < m->n_slots && !r.bad; i++) get_slot(&r, &m->slot[i]);

@@ -59,6 +59,7 @@ enum { MOST_INDEX_BITS = 48 }; /* no dimension is longer */
 typedef struct {
     int n_slots, n_params;
     int index_bits;               /* mins, extents and index params lie within 2^this */
+    bool warned;                  /* its plan has warnings: who finds it in the cache resolves it for them */
     MetaSlot *slot;
     MetaParam *param;
     const char *source[VARIANTS]; /* C */

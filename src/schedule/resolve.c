@@ -222,10 +222,12 @@ static void fill_defaults(Resolve *r, FuncSched *fs) {
 static void warn_updates(Resolve *r, const FuncSched *fs) {
     bool touched = false;
     for (int i = 0; i < fs->stage.n; i++) touched |= fs->stage.at[i].touched;
-    for (int i = 1; touched && i < fs->stage.n; i++)
-        if (!fs->stage.at[i].touched)
-            alg_warning(fs->func->ctx, ERR_WARN_UPDATE, &(Place){ .loc = fs->stage.at[i].def->loc }, fs->func->name,
-                        sch_stage_name(r->arena, fs->func, i));
+    for (int i = 1; touched && i < fs->stage.n; i++) {
+        if (fs->stage.at[i].touched) continue;
+        r->s->warned = true;
+        alg_warning(fs->func->ctx, ERR_WARN_UPDATE, &(Place){ .loc = fs->stage.at[i].def->loc }, fs->func->name,
+                    sch_stage_name(r->arena, fs->func, i));
+    }
 }
 
 /* undef keeps what the caller's buffer holds. */

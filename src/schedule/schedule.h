@@ -213,6 +213,7 @@ typedef struct {
     VEC(FuncGroup) group; /* all of them, producers first */
     bool rewrites;        /* the plan derives an algorithm of other roundings: class rewrite */
     bool bounded;         /* threads join floats in any order: class bounded */
+    bool warned;          /* something was said to the log, had it been there */
     Func *output[MAX_OUTPUTS];
     int n_outputs;
 } Schedule;

@@ -215,7 +215,9 @@ START_TEST(scan_sees_its_earlier_points) {
     int64_t out[4];
     struct mlc_buffer b = wrap(out, MLC_I64, 1, 4, 1);
     b.dim[0].min = 9; /* 9 10 11 are written, 12 is not, 0..8 are needed though nobody asked */
-    ck_assert_str_eq(run(f, &b), "");
+    ck_assert_str_eq(run(f, &b), "output fib is written or read in dimension 0 from 0 to 12, but its buffer holds 9 to 12; "
+                                 "bind a larger buffer");
+    ck_assert_str_eq(run(pure("part", 1, MLC_I64, at1(f, x)), &b), "");
     const int64_t want[4] = { 55, 89, 144, 1 };
     ck_assert_mem_eq(out, want, sizeof want);
 }
@@ -456,16 +458,20 @@ START_TEST(endless_boxes_are_errors) {
 }
 END_TEST
 
-/* two outputs, one of which reads the other beyond its buffer */
+/* two outputs, one of which reads the other where its buffer has to reach */
 START_TEST(outputs_read_each_other) {
-    int32_t of[2], og[5];
-    struct mlc_buffer bf = wrap(of, MLC_I32, 1, 2, 1), bg = wrap(og, MLC_I32, 1, 5, 1);
+    int32_t of[9], og[5];
+    struct mlc_buffer bf = wrap(of, MLC_I32, 1, 9, 1), bg = wrap(og, MLC_I32, 1, 5, 1);
+    bf.dim[0].min = -7;
     Func *f = pure("f", 1, MLC_I32, ir_cast(I, MLC_I32, ir_mul(I, x, x)));
     Func *g = pure("g", 1, MLC_I32, at1(f, ir_sub(I, x, idx(7))));
     Func *both[2] = { f, g };
     struct mlc_buffer *out[2] = { &bf, &bg };
     ck_assert_str_eq(run_all(2, both, out), "");
-    ck_assert(of[1] == 1 && og[0] == 49 && og[4] == 9);
+    ck_assert(of[8] == 1 && og[0] == 49 && og[4] == 9);
+    bf.dim[0].min = -6;
+    ck_assert_str_eq(run_all(2, both, out), "output f is written or read in dimension 0 from -7 to 2, but its buffer holds -6 to 2; "
+                                            "bind a larger buffer");
 }
 END_TEST
 

@@ -3,7 +3,7 @@ docs: $(BUILD)/mlc
 	$(Q)awk -f tools/gen-errors.awk src/base/errors.def > docs/errors.md
 	$(Q)awk -f tools/gen-operators.awk src/ir/derived.def include/mlc/ops.def > docs/operators.md
 	$(Q)awk -f tools/gen-directives.awk src/schedule/directives.def > docs/directives.md
-	$(Q)awk -f tools/gen-behaviours.awk docs/halide-to-mlc.md tests/behaviours/halide_errors.txt tests/behaviours/*/*.mlc > $(BUILD)/halide.md && cp $(BUILD)/halide.md docs/halide-to-mlc.md
+	$(Q)awk -f tools/gen-behaviours.awk docs/halide-to-mlc.md tests/behaviours/halide_*.txt tests/behaviours/*/*.mlc > $(BUILD)/halide.md && cp $(BUILD)/halide.md docs/halide-to-mlc.md
 	$(Q)awk -v mlc=$(BUILD)/mlc -f tools/gen-guide.awk docs/guide.md > $(BUILD)/guide.md && cp $(BUILD)/guide.md docs/guide.md
 
 # The pages in the repository are what the tables and the tool say now.

@@ -115,8 +115,38 @@ START_TEST(dumps) {
     fclose(f);
     for (int i = 0; i < 35; i++) ck_assert_int_eq(g[128 + i], i * 7 / 2);
     ck_assert_int_eq(system("cmp out.npy again.npy"), 0);
+    FILE *text = fopen("apart.mlc", "w");
+    ck_assert(text && fputs("mlc 1\ninput in: u8[2];\ninput other: u8[2];\nparam gain: i32;\nout(x, y) = in(x, y);\n"
+                            "g(x, y) = i32(other(x, y)) * gain;\noutput out;\n", text) >= 0 && fclose(text) == 0);
+    begins("run apart.mlc in=in.npy other=in.npy gain=3 out=out.npy --dump g=g.npy", "0 ");
+    int32_t apart[200];
+    f = fopen("g.npy", "r");
+    ck_assert(f && fread(apart, 1, sizeof apart, f) == 128 + 35 * sizeof *apart);
+    fclose(f);
+    for (int i = 0; i < 35; i++) ck_assert_int_eq(apart[32 + i], i * 7 * 3);
+    begins("run apart.mlc in=in.npy other=in.npy out=out.npy --dump g=g.npy", "1 mlc: param gain has no value; write for example gain=1\n");
+    begins("run apart.mlc in=in.npy gain=3 out=out.npy --dump g=g.npy", "1 mlc: input other has no file; write other=FILE\n");
+    begins("run apart.mlc in=in.npy gain=3 out=out.npy g=g.npy",
+           "1 mlc: g=g.npy: g is no output, and none reads it as an input; an inner Func is written by --dump g=FILE\n");
+    begins("run apart.mlc in=in.npy other=in.npy out=out.npy",
+           "1 mlc: other=in.npy: other is no output, and none reads it as an input; an inner Func is written by --dump other=FILE\n");
     begins("run p.mlc in=in.npy out=out.npy --dump h=h.npy", "1 mlc: --dump h: the program has no Func of that name\n");
     begins("run p.mlc in=in.npy out=out.npy --dump h", "2 mlc: --dump h: NAME=FILE is wanted, once a Func\n");
+}
+END_TEST
+
+/* What a compile says of its plan it says again where the cache holds the program; not where another plan is chosen. */
+START_TEST(warnings_are_repeated) {
+    static const char warning[] = "0 mlc: w.mlc:4: warning: f has a schedule but its update f.u0 has none and runs as written; schedule it "
+                                  "too, or say unscheduled()\n";
+    if (!*tool_path()) return;
+    FILE *f = fopen("w.mlc", "w");
+    ck_assert(f && fputs("mlc 1\nrdom k(0, 9);\nf(x) = i32(x);\nf(x) += i32(k);\noutput f;\nplan p { f: vectorize(x, 8); }\n", f) >= 0 &&
+              fclose(f) == 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_str_eq(tool("run w.mlc f=f.npy --size f=9"), warning);
+        ck_assert_str_eq(tool("run w.mlc f=f.npy --size f=9 --schedule none"), "0 ");
+    }
 }
 END_TEST
 
@@ -236,6 +266,7 @@ Suite *tool_suite(void) {
     tcase_add_test(t, profiles);
     tcase_add_test(t, traces);
     tcase_add_test(t, dumps);
+    tcase_add_test(t, warnings_are_repeated);
     tcase_add_test(t, dumps_levels);
     tcase_add_test(t, wrong_options);
     tcase_add_test(t, wrong_words);

@@ -13,6 +13,7 @@
  *     //= loops                              followed by `//=   ...` lines: the whole nest
  *     //= nest                               followed by such lines: what `mlc explain --level nest` prints
  *     //= notes                              followed by such lines: each memory, and what is said of it
+ *     //= zones out 3                        how many copies of its store partition makes of a Func's: zones of its loops
  *     //= profile rows 5 20 18               what a profile counts of the stage: runs, points, points needed
  *     //= error T                            the message that refuses it, without the source line that it shows
  *     //= warns T                            a line that the compile prints
@@ -216,6 +217,38 @@ static void check_notes(File *f, const Program *p) {
     if (strncmp(want + strlen("//= notes\n"), b.at, b.n)) wrong(f, "notes", arena_printf(&f->c.arena, "\n%s", b.at));
 }
 
+static int zones(const Stmt *s, const char *name) {
+    int n = 0;
+    if (!s) return 0;
+    switch (s->kind) {
+    case ST_BLOCK:
+        for (int i = 0; i < s->u.block.n; i++) n += zones(s->u.block.at[i], name);
+        return n;
+    case ST_FOR: return zones(s->u.loop.body, name);
+    case ST_LET: return zones(s->u.let.body, name);
+    case ST_IF: return zones(s->u.cond.yes, name) + zones(s->u.cond.no, name);
+    case ST_PRODUCE: return zones(s->u.produce.body, name);
+    case ST_ALLOC: return zones(s->u.alloc.body, name);
+    case ST_STORE: return !strcmp(s->u.store.func->name, name);
+    default: return 0;
+    }
+}
+
+static void check_zones(File *f) {
+    char line[256], name[64], got[32];
+    LoopStats stats = { 0 };
+    if (!next_line(f->text, "//= zones ", line, sizeof line)) return;
+    LowerOptions o = { .name = "out", .dense = f->c.dense, .stop_after = "settle_parts" };
+    const Program *p = counted(&f->c, &o, &stats);
+    for (const char *at = f->text; p && (at = next_line(at, "//= zones ", line, sizeof line));) {
+        long want;
+        if (sscanf(line, "%63s %ld", name, &want) != 2) wrong(f, "zones", line);
+        snprintf(got, sizeof got, "%d", zones(p->body, name));
+        if (strtol(got, NULL, 10) != want) wrong(f, line, got);
+    }
+    if (!p) wrong(f, "zones", f->c.fault.info.message);
+}
+
 static void check_profile(File *f) {
     char line[256], name[64], got[96];
     LoopStats stats = { 0 };
@@ -303,8 +336,7 @@ static void provoke(File *f, char *message, size_t size) {
     int n_out = p ? mlc_program_n_outputs(p) : 0;
     for (int i = 0; i < n_out && i < 4; i++) out[i] = mlc_program_output(p, i);
     mlc_plan *plan = p ? case_plan(p) : NULL;
-    mlc_options o = { .no_cache = strstr(f->text, "//= warns ") != NULL }; /* what is found there says nothing */
-    mlc_module *m = p ? mlc_compile(plan ? plan : mlc_plan_new(ctx), n_out, out, &o, &e) : NULL;
+    mlc_module *m = p ? mlc_compile(plan ? plan : mlc_plan_new(ctx), n_out, out, NULL, &e) : NULL;
     if (p && !m) snprintf(message, size, "%s", e.message);
     if (m) {
         mlc_buffer *b[CASE_SLOTS] = { 0 };
@@ -358,7 +390,7 @@ static void begin(File *f, const char *cc, const char *isa, int opt) {
     f->compiles = c->state == CASE_GOOD;
     if (!f->compiles) return;
     check_values(f);
-    LowerOptions o = { .name = "out", .dense = c->dense, .stop_after = "simplify" }; /* the nest that the plan asks for */
+    LowerOptions o = { .name = "out", .dense = c->dense, .stop_after = "trim" }; /* the nest that the plan asks for */
     const Program *p = counted(c, &o, &stats);
     if (!p) {
         wrong(f, "counting", c->fault.info.message);
@@ -369,6 +401,7 @@ static void begin(File *f, const char *cc, const char *isa, int opt) {
     check_loops(f, p);
     check_nest(f);
     check_notes(f, p);
+    check_zones(f);
     check_profile(f);
 }
 

@@ -1,3 +1,3 @@
-# src/lower/emit.c
-# the predicate of a reduction domain is lost
-s/for (int i = from; i < to; i++) cond = /for (int i = from + 1; i < to; i++) cond = /
+# src/lower/predicates.c
+# the first predicate of a reduction domain is lost
+s/if (st->asked_at\[i\] == at) cond/if (i \&\& st->asked_at[i] == at) cond/
