@@ -116,7 +116,7 @@ static inline void cuda_write(FILE *f, const Program *p, const char *source) {
     fputs("typedef void Kernel(void **args);\n", f);
     fputs("template <class... P> static void start(void (*k)(P...), void **a);\n", f);
     for (int i = 0; i < p->kernel.n; i++)
-        fprintf(f, "static void start_%d(void **a) { start(%s, a); }\n", i, p->kernel.at[i]->name);
+        fprintf(f, "static void start_%d(void **a) { start(%s_kernel, a); }\n", i, p->kernel.at[i]->name);
     fputs("static Kernel *const kernels[] = { ", f);
     for (int i = 0; i < p->kernel.n; i++) fprintf(f, "start_%d, ", i);
     fputs("};\n", f);

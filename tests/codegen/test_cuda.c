@@ -282,7 +282,7 @@ START_TEST(memory_on_both_sides) {
         NvReport report = { 0 };
         if (compile(r->a, text, true, &report, "memory_on_both_sides")) ck_assert_int_eq(report.n, 2);
         for (int i = 0; i < report.n; i++) ck_assert_int_eq(report.kernel[i].stack + report.kernel[i].spill_stores, 0);
-        ck_assert_ptr_nonnull(strstr(text, "extern \"C\" __global__ void __launch_bounds__(64)\nfirst(f32 *__restrict__ t_0, i32 *__restrict__ t_1, const f32 *__restrict__ in, "));
+        ck_assert_ptr_nonnull(strstr(text, "extern \"C\" __global__ void __launch_bounds__(64)\nfirst_kernel(f32 *__restrict__ t_0, i32 *__restrict__ t_1, const f32 *__restrict__ in, "));
         ck_assert_ptr_nonnull(strstr(text, "extern __shared__ __align__(16) u8 shared[];"));
         load_kernels(&r->b.p, text, &g);
         mlc_scalar param = { .f = 0.5 };
@@ -341,14 +341,14 @@ START_TEST(refused) {
     caught = false;
     if (FAULT_TRY(&r->b.fault, barrier)) {
         Storage *in = external(r, "in", true, MLC_F32), *out = external(r, "out", false, MLC_F32);
-        Kernel *k = new_kernel(r->a, r->I, &r->b.p, "out_kernel", ir_idx(r->I, 2));
+        Kernel *k = new_kernel(r->a, r->I, &r->b.p, "out", ir_idx(r->I, 2));
         Sym *x = index_sym(r->a, "x");
         r->b.p.body = over(r->a, r->I, k, x, ir_idx(r->I, 99), refused_body(r, what, in, out, ir_var(r->I, x)));
         cuda_text(&r->b.p);
         FAULT_END(&r->b.fault, barrier);
     } else caught = true;
     ck_assert(caught);
-    ck_assert_str_eq(r->b.fault.info.message, arena_printf(r->a, "kernel out_kernel has %s, which code for a GPU cannot have yet; keep that stage off the GPU", has[what]));
+    ck_assert_str_eq(r->b.fault.info.message, arena_printf(r->a, "kernel out has %s, which code for a GPU cannot have yet; keep that stage off the GPU", has[what]));
     free_rig(r);
 }
 END_TEST
