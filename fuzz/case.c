@@ -2,6 +2,7 @@
 #include "case.h"
 
 #include "ir/whole.h"
+#include "cpu_gpu.h"
 #include "gen.h"
 
 #include "lower/loop_interp.h"
@@ -608,6 +609,68 @@ static void check_watch(Case *c, const Watch *w, const char *what) {
     }
 }
 
+/* ---- kernels, on this processor ---- */
+
+/* From the first byte of its elements to the last one. */
+static mlc_gpu_memory span_of(const mlc_buffer *b) {
+    int64_t size = (int64_t)mlc_type_size(b->type), low = 0, high = 0;
+    mlc_gpu_memory m = { .host = b->data, .current = MLC_ON_HOST };
+    for (int d = 0; d < b->rank; d++) {
+        int64_t reach = (b->dim[d].extent - 1) * b->dim[d].stride * size;
+        if (b->dim[d].extent <= 0) return m;
+        if (reach < 0) low += reach;
+        else high += reach;
+    }
+    m.host = (char *)b->data + low;
+    m.bytes = (size_t)(high - low + size);
+    return m;
+}
+
+/* Their CUDA C++ as C++, loaded; NVRTC compiles it too, where there is one. */
+static bool load_kernels(Case *c, CpuGpu *g) {
+    Barrier barrier;
+    StrBuf b;
+    bool found;
+    if (!FAULT_TRY(&c->fault, barrier)) {
+        stop(c, "code generator of kernels", &c->fault.info);
+        return false;
+    }
+    sb_init(&b, &c->arena);
+    cg_cuda(&b, c->program, &(CgOptions){ .isa = c->isa, .symbol = "host" });
+    FAULT_END(&c->fault, barrier);
+    const char *why = cuda_compiles(&c->arena, b.at, false, NULL, &found);
+    if (!why) why = cuda_load(&c->arena, c->program, b.at, g);
+    for (int i = 0; i < c->n_slots; i++) g->sparse |= (size_t)mlc_buffer_count(&c->slot[i].b) * mlc_type_size(c->slot[i].b.type) < span_of(&c->slot[i].b).bytes;
+    if (why) fail(c, "kernels", why);
+    return !why;
+}
+
+static int run_on_both(Case *c, int (*fn)(mlc_call *call), mlc_call *call, CpuGpu *g) {
+    mlc_gpu_memory memory[CASE_SLOTS];
+    for (int i = 0; i < c->n_slots; i++) memory[i] = span_of(&c->slot[i].b);
+    call->memory = memory;
+    int r = fn(call);
+    for (int i = 0; i < c->n_slots; i++) {
+        if (!r && c->slot[i].output) cuda_move(g, call, &memory[i], 0, 0);
+        cuda_close(g, call, &memory[i]);
+    }
+    if (g->diverged) fail(c, "kernels", "threads wait at a barrier that others never reach");
+    return r;
+}
+
+/* The hooks get what all hooks of a call do. */
+static int hook_move(void *user, void *call, mlc_gpu_memory *m, int to_device, int what) {
+    return cuda_move(((HookUser *)user)->gpu, call, m, to_device, what);
+}
+
+static void hook_close(void *user, void *call, mlc_gpu_memory *m) {
+    cuda_close(((HookUser *)user)->gpu, call, m);
+}
+
+static int hook_launch(void *user, void *call, int kernel, const int64_t *grid, const int64_t *threads, int64_t size, void **args) {
+    return cuda_launch(((HookUser *)user)->gpu, call, kernel, grid, threads, size, args);
+}
+
 static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
     static const struct { const char *name; void (*fn)(void); } externs[] = {
         { "blend", (void (*)(void))blend }, { "twist", (void (*)(void))twist }, { "nudge", (void (*)(void))nudge },
@@ -628,8 +691,13 @@ static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
         void *slot = jit_symbol(handle, name);
         if (slot) memcpy(slot, &externs[i].fn, sizeof externs[i].fn);
     }
+    CpuGpu g = { 0 };
+    bool kernels = c->program->kernel.n > 0;
+    if (kernels && (!cuda_has_cpp() || !load_kernels(c, &g))) return;
     user.memo = rt_memo(rt);
     rt_hooks(&hooks, &user);
+    hooks.gpu_move = hook_move, hooks.gpu_close = hook_close, hooks.gpu_launch = hook_launch;
+    user.gpu = (void *)&g;
     hooks.print = no_print;
     for (int i = 0; i < c->n_slots; i++) {
         data[i] = c->slot[i].b.data;
@@ -644,7 +712,7 @@ static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
     for (int run = 0; run < 2 && (!run || memo_stats(user.memo).entries); run++) { /* once more where values are kept */
         mlc_call call = { .data = data, .shape = shape, .param = c->param, .hooks = &hooks, .watch = watch_hooks(watch, 0) };
         call.mode = fp_enter();
-        int r = fn(&call);
+        int r = kernels ? run_on_both(c, fn, &call, &g) : fn(&call);
         fp_leave(call.mode);
         mlc_error_info e = { .code = (int)call.error[0] };
         snprintf(e.message, sizeof e.message, "the kernel says %s", mlc_error_name((int)call.error[0]));
@@ -655,6 +723,7 @@ static void run_kernel(Case *c, void *handle, const char *symbol, Runtime *rt) {
     }
     watch_free(watch);
     memo_free(user.memo);
+    if (g.handle) dlclose(g.handle);
 }
 
 /* The first identifier that a line at file scope declares: before `(`, `[`, `=` or `;`, or after struct. */

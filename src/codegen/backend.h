@@ -34,6 +34,8 @@ void cg_cpu(StrBuf *out, const Program *p, const CgOptions *o);
 /* Prints the kernels of a flat Program as one CUDA C++ translation unit that includes nothing: NVRTC takes it as it is.
  * Nothing where there are none.  What cg_cpu prints of the same Program launches them, by number. */
 void cg_cuda(StrBuf *out, const Program *p, const CgOptions *o);
+/* What its function is called there, where C++ and CUDA have names of their own. */
+const char *cg_kernel_name(Arena *a, const Kernel *k);
 /* The header of an ahead-of-time unit (CgOptions.emit). */
 /* Can a function that is emitted have this name? */
 bool cg_is_name(const char *name);

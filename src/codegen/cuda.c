@@ -20,7 +20,11 @@ static const char prelude[] =
     "typedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n"
     "typedef float f32;\ntypedef double f64;\n"
     "#define INLINE static __device__ __forceinline__\n"
-    "#pragma nv_diag_suppress 177 /* a name that is not used */\n\n";
+    "#pragma nv_diag_suppress 177,186 /* names that are not used, comparisons that always hold */\n\n";
+
+const char *cg_kernel_name(Arena *a, const Kernel *k) {
+    return arena_printf(a, "%s_kernel", k->name);
+}
 
 void refuse_on_gpu(Gen *G, const char *what) {
     const Kernel *k = G->kernel->u.kernel.kernel;
@@ -171,7 +175,7 @@ static void read_place(Gen *G, const Kernel *k) {
 /* A kernel's own names, as short as in the first one. */
 static void forget_names(Gen *G) {
     sm_init(&G->taken, G->arena);
-    for (int i = 0; i < G->p->kernel.n; i++) sm_put(&G->taken, G->p->kernel.at[i]->name, G);
+    for (int i = 0; i < G->p->kernel.n; i++) sm_put(&G->taken, cg_kernel_name(G->arena, G->p->kernel.at[i]), G);
     PtrMap *maps[] = { &G->name, &G->promoted, &G->element, &G->used };
     for (int i = 0; i < 4; i++) pm_init(maps[i], G->arena);
     G->temps = 0;
@@ -198,7 +202,7 @@ static void write_function(Gen *G, const Stmt *s) {
     comment_line(G, k->line);
     read_place(G, k);
     sb_printf(&G->functions, "extern \"C\" __global__ void __launch_bounds__(%lld)\n%s(%s) {\n",
-              (long long)(k->threads[0] * k->threads[1] * k->threads[2]), k->name, params.at);
+              (long long)(k->threads[0] * k->threads[1] * k->threads[2]), cg_kernel_name(G->arena, k), params.at);
     sb_puts(&G->functions, f->out.at);
     if (shared_at(G, s, NULL, 0)) sb_printf(&G->functions, "    extern __shared__ __align__(%d) u8 shared[];\n", SHARED_ALIGN);
     sb_puts(&G->functions, body.at);

@@ -178,7 +178,7 @@ static void print_kernels(Compile *c, mlc_module *m, const Program *p, int varia
     CHECK(&c->fault, variant == DENSE || m->meta.n_kernels == p->kernel.n);
     m->meta.n_kernels = p->kernel.n;
     m->meta.kernel = ARENA_ARRAY(&m->arena, const char *, p->kernel.n);
-    for (int i = 0; i < p->kernel.n; i++) m->meta.kernel[i] = arena_str(&m->arena, p->kernel.at[i]->name);
+    for (int i = 0; i < p->kernel.n; i++) m->meta.kernel[i] = cg_kernel_name(&m->arena, p->kernel.at[i]);
     sb_init(&b, &c->arena);
     cg_cuda(&b, p, &o);
     m->meta.cuda[variant] = arena_str(&m->arena, b.at);

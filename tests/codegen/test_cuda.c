@@ -1,6 +1,6 @@
 /* test_cuda.c - kernels: what is printed for a GPU runs here as C++ and gives the bits of the scalar evaluator, and NVRTC,
  * where there is one, compiles it. */
-#include "cuda_kit.h"
+#include "../../fuzz/cpu_gpu.h"
 #include "jit/jit.h"
 #include "ops_kit.h"
 
@@ -45,6 +45,26 @@ static const char *cuda_text(Program *p) {
     sb_init(&b, p->arena);
     cg_cuda(&b, p, &o);
     return b.at;
+}
+
+static bool no_cpp(const char *test) {
+    bool none = !cuda_has_cpp();
+    if (none) printf("  skipped: %s: no g++\n", test);
+    return none;
+}
+
+static void load_kernels(Program *p, const char *text, CpuGpu *g) {
+    const char *why = cuda_load(p->arena, p, text, g);
+    ck_assert_msg(!why, "%s", why);
+}
+
+/* By NVRTC, where there is one: else says so under the test's name, unless that is NULL. */
+static bool compile(Arena *a, const char *text, bool all, NvReport *report, const char *test) {
+    bool found;
+    const char *why = cuda_compiles(a, text, all, report, &found);
+    ck_assert_msg(!why, "%s", why);
+    if (!found && test) printf("  skipped: NVRTC on %s\n", test);
+    return found;
 }
 
 static int one_after_the_other(void *user, int (*body)(void *closure, int64_t i), void *closure, int64_t n) {
@@ -114,8 +134,8 @@ static int run_ops(Data *d, int first, int n, bool all) {
         b.p.body = st_block(&b.arena, m, moves);
         const char *text = cuda_text(&b.p);
         CpuGpu g = { 0 };
-        if (!cuda_compiles(&b.arena, text, all, NULL) && first == 0) printf("  skipped: NVRTC on operators\n");
-        cuda_load(&b.arena, &b.p, text, &g);
+        compile(&b.arena, text, all, NULL, first ? NULL : "operators");
+        load_kernels(&b.p, text, &g);
         ck_assert_int_eq(run_program(&b.p, &g, data, NULL, NULL, both), 0);
         ck_assert_int_eq(g.launches, 1);
         wrong = compare(d, data + first_out, first, n, "kernel");
@@ -127,7 +147,7 @@ static int run_ops(Data *d, int first, int n, bool all) {
 }
 
 START_TEST(operators) {
-    if (!cuda_has_cpp("operators")) return;
+    if (no_cpp("operators")) return;
     Data *d = calloc(1, sizeof *d);
     make_cases();
     make_data(d);
@@ -246,7 +266,7 @@ static void build_two(Rig *r, Storage **to) {
 }
 
 START_TEST(memory_on_both_sides) {
-    if (!cuda_has_cpp("memory_on_both_sides")) return;
+    if (no_cpp("memory_on_both_sides")) return;
     enum { N = 5 * THREADS };
     Rig *r = new_rig();
     Barrier barrier;
@@ -260,12 +280,11 @@ START_TEST(memory_on_both_sides) {
         const char *text = cuda_text(&r->b.p);
         CpuGpu g = { 0 };
         NvReport report = { 0 };
-        if (!cuda_compiles(r->a, text, true, &report)) printf("  skipped: NVRTC on memory_on_both_sides\n");
-        else ck_assert_int_eq(report.n, 2);
+        if (compile(r->a, text, true, &report, "memory_on_both_sides")) ck_assert_int_eq(report.n, 2);
         for (int i = 0; i < report.n; i++) ck_assert_int_eq(report.kernel[i].stack + report.kernel[i].spill_stores, 0);
-        ck_assert_ptr_nonnull(strstr(text, "extern \"C\" __global__ void __launch_bounds__(64)\nfirst(f32 *__restrict__ t_0, i32 *__restrict__ t_1, const f32 *__restrict__ in, "));
+        ck_assert_ptr_nonnull(strstr(text, "extern \"C\" __global__ void __launch_bounds__(64)\nfirst_kernel(f32 *__restrict__ t_0, i32 *__restrict__ t_1, const f32 *__restrict__ in, "));
         ck_assert_ptr_nonnull(strstr(text, "extern __shared__ __align__(16) u8 shared[];"));
-        cuda_load(r->a, &r->b.p, text, &g);
+        load_kernels(&r->b.p, text, &g);
         mlc_scalar param = { .f = 0.5 };
         size_t bytes[] = { sizeof in, sizeof room };
         void *data[] = { in, out };
@@ -322,14 +341,14 @@ START_TEST(refused) {
     caught = false;
     if (FAULT_TRY(&r->b.fault, barrier)) {
         Storage *in = external(r, "in", true, MLC_F32), *out = external(r, "out", false, MLC_F32);
-        Kernel *k = new_kernel(r->a, r->I, &r->b.p, "out_kernel", ir_idx(r->I, 2));
+        Kernel *k = new_kernel(r->a, r->I, &r->b.p, "out", ir_idx(r->I, 2));
         Sym *x = index_sym(r->a, "x");
         r->b.p.body = over(r->a, r->I, k, x, ir_idx(r->I, 99), refused_body(r, what, in, out, ir_var(r->I, x)));
         cuda_text(&r->b.p);
         FAULT_END(&r->b.fault, barrier);
     } else caught = true;
     ck_assert(caught);
-    ck_assert_str_eq(r->b.fault.info.message, arena_printf(r->a, "kernel out_kernel has %s, which code for a GPU cannot have yet; keep that stage off the GPU", has[what]));
+    ck_assert_str_eq(r->b.fault.info.message, arena_printf(r->a, "kernel out has %s, which code for a GPU cannot have yet; keep that stage off the GPU", has[what]));
     free_rig(r);
 }
 END_TEST
