@@ -7,6 +7,8 @@
 #ifndef CPU_GPU_H
 #define CPU_GPU_H
 
+#include "cuda_cpp.h"
+
 #include "codegen/backend.h"
 #include "nvrtc/nvrtc.h"
 
@@ -17,85 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char cuda_before[] =
-    "#include <math.h>\n#include <stdlib.h>\n#include <string.h>\n#include <ucontext.h>\n#include <utility>\n"
-    "#define __global__\n#define __device__\n#define __shared__\n#define __forceinline__ inline __attribute__((always_inline))\n"
-    "#define __launch_bounds__(n)\n#define __align__(n) __attribute__((aligned(n)))\n"
-    "struct Place { unsigned x, y, z; };\n"
-    "static Place blockIdx, threadIdx;\n"
-    "__attribute__((aligned(128))) unsigned char shared[232448];\n"
-    "enum { MOST = 1024, STACK = 1 << 16 };\n"
-    "static ucontext_t scheduler, context[MOST];\n"
-    "static int waits[MOST], running;\n"
-    "static void __syncthreads() { waits[running] = 1; swapcontext(&context[running], &scheduler); }\n"
-    "template <class T, class F> static T as(F f) { T t; memcpy(&t, &f, sizeof t); return t; }\n"
-    "static int __float_as_int(float f) { return as<int>(f); }\n"
-    "static float __int_as_float(int i) { return as<float>(i); }\n"
-    "static long long __double_as_longlong(double f) { return as<long long>(f); }\n"
-    "static double __longlong_as_double(long long i) { return as<double>(i); }\n"
-    "static float __fsqrt_rn(float a) { return sqrtf(a); }\n"
-    "static double __dsqrt_rn(double a) { return sqrt(a); }\n"
-    "static __attribute__((noinline)) float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }\n"
-    "static __attribute__((noinline)) double __fma_rn(double a, double b, double c) { return fma(a, b, c); }\n"
-    "static float __double2float_rz(double a) {\n"
-    "    float f = (float)a;\n"
-    "    return a == a && fabs((double)f) > fabs(a) ? nextafterf(f, 0) : f;\n"
-    "}\n"
-    "static int __popc(unsigned a) { return __builtin_popcount(a); }\n"
-    "static int __popcll(unsigned long long a) { return __builtin_popcountll(a); }\n"
-    "static int __clz(int a) { return a ? __builtin_clz(a) : 32; }\n"
-    "static int __clzll(long long a) { return a ? __builtin_clzll(a) : 64; }\n"
-    "static int __ffs(int a) { return __builtin_ffs(a); }\n"
-    "static int __ffsll(long long a) { return __builtin_ffsll(a); }\n";
-
-static const char cuda_after[] =
-    "typedef void Kernel(void **args);\n"
-    "template <class... P, size_t... I> static void unpack(void (*k)(P...), void **a, std::index_sequence<I...>) { k(*(P *)a[I]...); }\n"
-    "template <class... P> static void start(void (*k)(P...), void **a) { unpack(k, a, std::index_sequence_for<P...>()); }\n"
-    "static Kernel *kernel_now;\n"
-    "static void **args_now;\n"
-    "static void thread_main() { kernel_now(args_now); waits[running] = 2; }\n"
-    /* 0, or 1 where some threads wait at a barrier that others never reach. */
-    "static int run_block(const long *n, long size, bool back) {\n"
-    "    static char *stack = (char *)malloc((size_t)MOST * STACK);\n"
-    "    long total = n[0] * n[1] * n[2];\n"
-    "    memset(shared, 0xa5, size);\n"
-    "    for (long t = 0; t < total; t++) {\n"
-    "        getcontext(&context[t]);\n"
-    "        context[t].uc_stack.ss_sp = stack + t * STACK;\n"
-    "        context[t].uc_stack.ss_size = STACK;\n"
-    "        context[t].uc_link = &scheduler;\n"
-    "        waits[t] = 0;\n"
-    "        makecontext(&context[t], thread_main, 0);\n"
-    "    }\n"
-    "    for (long done = 0, waiting = 0; done < total; back = !back) {\n"
-    "        done = waiting = 0;\n"
-    "        for (long k = 0; k < total; k++) {\n"
-    "            long t = back ? total - 1 - k : k;\n"
-    "            if (waits[t] != 2) {\n"
-    "                running = (int)t;\n"
-    "                waits[t] = 0;\n"
-    "                threadIdx = { unsigned(t % n[0]), unsigned(t / n[0] % n[1]), unsigned(t / n[0] / n[1]) };\n"
-    "                swapcontext(&scheduler, &context[t]);\n"
-    "            }\n"
-    "            if (waits[t] == 2) done++;\n"
-    "            else waiting++;\n"
-    "        }\n"
-    "        if (done && waiting) return 1;\n"
-    "    }\n"
-    "    return 0;\n"
-    "}\n"
-    "extern \"C\" int launch(int kernel, const long *grid, const long *threads, long size, void **args) {\n"
-    "    int bad = 0;\n"
-    "    kernel_now = kernels[kernel];\n"
-    "    args_now = args;\n"
-    "    for (long b = grid[0] * grid[1] * grid[2]; b-- > 0;) {\n"
-    "        blockIdx = { unsigned(b % grid[0]), unsigned(b / grid[0] % grid[1]), unsigned(b / grid[0] / grid[1]) };\n"
-    "        bad |= run_block(threads, size, b & 1);\n"
-    "    }\n"
-    "    return bad;\n"
-    "}\n";
 
 /* The kernels of a program, loaded. */
 typedef struct {

@@ -1,6 +1,6 @@
 /* cases.c - behaviours as texts: each file under tests/behaviours is a program, a plan and what must come of it.
  *
- *     text_cases [-a] FILE ...        -a: every compiler and instruction set, else one a file, in turn
+ *     text_cases [-a] [-g] FILE ...   -a: every compiler and instruction set, else one a file, in turn; -g: kernels on the GPU
  *
  * A file is a `.mlc` text whose comments say more:
  *     //: what the behaviour is              the first line; docs/halide-to-mlc.md shows it
@@ -15,11 +15,12 @@
  *     //= notes                              followed by such lines: each memory, and what is said of it
  *     //= zones out 3                        how many copies of its store partition makes of a Func's: zones of its loops
  *     //= profile rows 5 20 18               what a profile counts of the stage: runs, points, points needed
+ *     //= gpu 2 1 1                          launches of kernels, copies to the GPU, copies home
  *     //= error T                            the message that refuses it, without the source line that it shows
  *     //= warns T                            a line that the compile prints
  * Without `error` the value of every point under plan p must be the oracle's, bit by bit, in the loop
  * interpreter and compiled, and the text must print and read back. */
-#include "../../fuzz/case.h"
+#include "kernels.h"
 
 #include "lower/loop_interp.h"
 #include "lower/lower.h"
@@ -70,7 +71,7 @@ static void nest_line(Nest *n, const char *what, const char *name, const char *k
 }
 
 static void nest(Nest *n, const Stmt *s) {
-    static const char *const kind[] = { "", " parallel", " vector", " unroll" };
+    static const char *const kind[] = { "", " parallel", " vector", " unroll", " gpu_block", " gpu_thread" };
     if (!s) return;
     Nest in = { n->out, n->depth + 1 };
     switch (s->kind) {
@@ -372,7 +373,18 @@ static bool is_refusal(const File *f) {
     return strstr(f->text, "\n//= error ") || strstr(f->text, "\n//= warns ");
 }
 
-static void begin(File *f, const char *cc, const char *isa, int opt) {
+/* Kernels go a way of their own: compiled by NVRTC, run by the public road. */
+static void run_kernels(File *f, Kernels *k) {
+    KernelCounts n;
+    char line[256], got[96];
+    kernels_compile(k, &f->c, f->name);
+    bool counted = kernels_run(k, &f->c, &n);
+    if (!counted || !next_line(f->text, "//= gpu ", line, sizeof line)) return;
+    snprintf(got, sizeof got, "%lld %lld %lld", (long long)n.launches, (long long)n.there, (long long)n.home);
+    if (strcmp(got, line)) wrong(f, "gpu", got);
+}
+
+static void begin(File *f, const char *cc, const char *isa, int opt, Kernels *k) {
     LoopStats stats = { 0 };
     if (strncmp(f->text, "mlc 1\n//: ", 10)) wrong(f, "the second line", "no `//: what the behaviour is`");
     if (is_refusal(f)) {
@@ -387,8 +399,9 @@ static void begin(File *f, const char *cc, const char *isa, int opt) {
     c->opt = opt;
     case_lower(c);
     case_interpret(c);
-    f->compiles = c->state == CASE_GOOD;
-    if (!f->compiles) return;
+    if (c->state != CASE_GOOD) return;
+    f->compiles = !c->program->kernel.n;
+    if (!f->compiles) run_kernels(f, k);
     check_values(f);
     LowerOptions o = { .name = "out", .dense = c->dense, .stop_after = "trim" }; /* the nest that the plan asks for */
     const Program *p = counted(c, &o, &stats);
@@ -429,13 +442,13 @@ static bool read_file(File *f, const char *path) {
     return true;
 }
 
-static int run_batch(int n, char **path, const char *cc, const char *isa, int opt) {
+static int run_batch(int n, char **path, const char *cc, const char *isa, int opt, Kernels *kernels) {
     static File file[BATCH];
     Case *some[BATCH];
     int k = 0, bad = 0;
     for (int i = 0; i < n; i++) {
         if (!read_file(&file[i], path[i])) return 1;
-        begin(&file[i], cc, isa, opt);
+        begin(&file[i], cc, isa, opt, kernels);
         if (file[i].compiles) some[k++] = &file[i].c;
     }
     if (k) case_compile(some, k, NULL, NULL);
@@ -445,12 +458,19 @@ static int run_batch(int n, char **path, const char *cc, const char *isa, int op
 
 int main(int argc, char **argv) {
     static const char *const isas[] = { "avx2", "plain", "avx512", "sse4" };
-    bool all = argc > 1 && !strcmp(argv[1], "-a");
-    int n = argc - 1 - all, bad = 0;
-    char **path = argv + 1 + all;
+    Kernels kernels = { .build = getenv("MLC_BUILD") ? getenv("MLC_BUILD") : "build" };
+    bool all = false;
+    int first = 1, bad = 0;
+    for (; first < argc && argv[first][0] == '-'; first++) {
+        all |= !strcmp(argv[first], "-a");
+        kernels.device |= !strcmp(argv[first], "-g");
+    }
+    int n = argc - first;
+    char **path = argv + first;
     for (int config = 0; config < (all ? 16 : 1); config++)
         for (int i = 0, turn = config; i < n; i += BATCH, turn += !all)
-            bad += run_batch(n - i < BATCH ? n - i : BATCH, path + i, turn / 4 % 2 ? "clang" : "gcc", isas[turn % 4], 1 + turn / 8 % 2);
+            bad += run_batch(n - i < BATCH ? n - i : BATCH, path + i, turn / 4 % 2 ? "clang" : "gcc", isas[turn % 4], 1 + turn / 8 % 2, &kernels);
+    kernels_report(&kernels);
     printf("%d texts, %d failures\n", n, bad);
     return bad != 0;
 }

@@ -33,6 +33,7 @@ START_TEST(texts) {
     said[0] = 0;
     while (fgets(line, sizeof line, p)) {
         size_t k = strlen(line);
+        if (!strncmp(line, "skipped: ", 9)) printf("  %s: %s", folder[_i], line);
         if (n + k < sizeof said) memcpy(said + n, line, k + 1), n += k;
     }
     int status = pclose(p);

@@ -21,7 +21,7 @@ typedef struct Op {
     size_t bytes;
     FakeFunction function;
     unsigned grid[3], block[3], shared;
-    _Alignas(16) char arg[16][64];
+    _Alignas(16) char arg[FAKE_ARGS][64];
 } Op;
 
 typedef struct Block {
@@ -75,8 +75,8 @@ static Stream *stream_of(void *handle) {
 }
 
 static int run(Op *o) {
-    void *args[16];
-    for (int i = 0; i < 16; i++) args[i] = o->arg[i];
+    void *args[FAKE_ARGS];
+    for (int i = 0; i < FAKE_ARGS; i++) args[i] = o->arg[i];
     if (o->kind == COPY) memcpy(o->to, o->from, o->bytes);
     if (o->kind == POISON) memset(o->to, 0xdd, o->bytes);
     return o->kind == LAUNCH && o->function.run ? o->function.run(o->grid, o->block, o->shared, args) : OK;

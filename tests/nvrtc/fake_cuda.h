@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { FAKE_ARGS = 64 };
+
 /* A kernel: runs the whole grid.  An error that it returns is reported as a real one's: late, and to all that follows. */
 typedef int FakeKernel(const unsigned grid[3], const unsigned block[3], unsigned shared, void **args);
 
@@ -13,7 +15,7 @@ typedef struct {
     const char *name;
     FakeKernel *run;
     int n_args, static_shared;
-    size_t arg_size[16];
+    size_t arg_size[FAKE_ARGS];
 } FakeFunction;
 
 typedef struct {

@@ -1,5 +1,5 @@
 # Libraries that stand in for NVIDIA's, so that what their functions return is for the tests to choose.
-NVRTC_FAKES = $(BUILD)/tests/nvrtc/fake_nvrtc.so $(BUILD)/tests/nvrtc/fake_cuda.so
+NVRTC_FAKES = $(addprefix $(BUILD)/tests/nvrtc/fake_,nvrtc.so cuda.so cpp.so)
 
 $(BUILD)/tests/nvrtc/fake_%.so: tests/nvrtc/fake_%.c | $(BUILD)/.setup
 	@mkdir -p $(@D)
