@@ -6,7 +6,7 @@
  * dropped.
  *
  * A move copies bytes, not elements.  So an output with gaps between its elements, where others may keep theirs, is
- * computed in a dense copy, and so is an input of which most would be gaps. */
+ * computed in memory apart, and its elements alone are copied from there. */
 #include "pipeline/gpu_call.h"
 
 #include <stdint.h>
@@ -137,21 +137,17 @@ size_t gpu_span(const mlc_buffer *b, int64_t *low) {
     return (size_t)(far - *low + size);
 }
 
-static bool is_sparse(const mlc_buffer *b, bool output) {
-    int64_t low, bytes = mlc_buffer_count(b) * (int64_t)mlc_type_size(b->type);
-    size_t span = gpu_span(b, &low);
-    return output ? span > (size_t)bytes : span / 2 > (size_t)bytes;
+static bool has_gaps(const mlc_buffer *b) {
+    int64_t low;
+    return gpu_span(b, &low) > (size_t)mlc_buffer_count(b) * mlc_type_size(b->type);
 }
 
-/* A dense buffer of the same shape; the elements are copied: an output may keep some of its own. */
-static mlc_buffer *dense_copy(Arena *a, const mlc_buffer *b) {
+/* Other memory with the same strides; the elements are copied: an output may keep some of its own. */
+static mlc_buffer *apart(Arena *a, const mlc_buffer *b) {
     mlc_buffer *d = arena_copy(a, b, sizeof *b);
-    int64_t n = 1;
-    for (int i = 0; i < b->rank; i++) {
-        d->dim[i].stride = n;
-        n *= b->dim[i].extent;
-    }
-    d->data = arena_alloc(a, (size_t)n * mlc_type_size(b->type));
+    int64_t low;
+    size_t bytes = gpu_span(b, &low);
+    d->data = (char *)arena_alloc(a, bytes) - low;
     mlc_buffer_copy(d, b);
     return d;
 }
@@ -184,8 +180,8 @@ mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, mlc_buffer *const 
             b = arena_copy(scratch, b, sizeof *b);
             b->data = (void *)(uintptr_t)b->device; /* a number to reckon with: hook_move lets nobody look there */
             b->flags |= MLC_BUFFER_DEVICE_DIRTY;
-        } else if (!b->device && is_sparse(b, m->meta.slot[i].is_output)) {
-            b = dense_copy(scratch, b);
+        } else if (!b->device && m->meta.slot[i].is_output && has_gaps(b)) {
+            b = apart(scratch, b);
         }
         g->used[i] = b;
         g->memory[i] = memory_of(b);

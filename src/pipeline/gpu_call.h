@@ -5,7 +5,7 @@
 #include "pipeline/pipeline.h"
 
 typedef struct GpuCall GpuCall;
-/* The buffers that the code is to work on: the given ones, or dense copies of them.  Raises where there is no device. */
+/* The buffers that the code is to work on: the given ones, or some in their place.  Raises where there is no device. */
 mlc_buffer *const *gpu_call_open(GpuCall **g, mlc_module *m, mlc_buffer *const *buffers, Arena *scratch, Fault *f);
 /* Gives the call its hooks and memory. */
 void gpu_call_attach(GpuCall *g, NvModule *kernels, mlc_call *call);

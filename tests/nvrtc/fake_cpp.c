@@ -2,7 +2,7 @@
  *
  * What it gives in place of a cubin is a shared object.  For kernel i it exports `cpu_name_i`, `cpu_sizes_i` (the bytes of its
  * arguments, 0 ends them) and `cpu_run_i`, a FakeKernel; kernels.c hands these to the driver of fake_cuda.c. */
-#include "../codegen/cuda_cpp.h"
+#include "../../fuzz/cuda_cpp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,9 +76,9 @@ static int write_kernels(FILE *f, const char *source) {
     for (const char *at = source; (at = strstr(at, bounds)) && n < MOST; n++) {
         at = strchr(at, '\n') + 1;
         int len = (int)strcspn(at, "(");
-        fprintf(f, "static void start_%d(void **a) { start(%.*s, a); }\n", n, len, at);
+        fprintf(f, "static void start_%d(void **cpu_args) { start(::%.*s, cpu_args); }\n", n, len, at);
         fprintf(f, "extern \"C\" const char cpu_name_%d[] = \"%.*s\";\n", n, len, at);
-        fprintf(f, "extern \"C\" const unsigned long *cpu_sizes_%d() { return sizes(%.*s); }\n", n, len, at);
+        fprintf(f, "extern \"C\" const unsigned long *cpu_sizes_%d() { return sizes(::%.*s); }\n", n, len, at);
     }
     fputs("static Kernel *const kernels[] = { ", f);
     for (int i = 0; i < n; i++) fprintf(f, "start_%d, ", i);
