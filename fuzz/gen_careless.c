@@ -78,6 +78,11 @@ static void argument(Gen *g, char shape) {
         loop(g);
         break;
     case 'L': loop(g); break;
+    case 'h':
+        for (int i = 0, n = 1 + gen_below(g, 3), left = 3 * n + (gen_below(g, 8) == 0); i < left; i++) loop(g), gen_put(g, ", ");
+        for (int i = gen_below(g, 3); i > 0; i--) number(g), gen_put(g, ", ");
+        number(g);
+        break;
     case 'T': gen_put(g, "%s", gen_type(g)); break;
     case 'F': case 'g': func(g, false); break;
     case 'w': gen_put(g, "w%d", gen_below(g, 3)); break;

@@ -92,9 +92,9 @@ typedef enum {
 typedef struct mlc_directive mlc_directive;
 struct mlc_directive {
     mlc_directive_kind kind;
-    int n;               /* reorder, reorder_storage, gpu_blocks, gpu_threads: how many; rfactor: twice the number of pairs */
-    mlc_var v[8];        /* loops or dimensions, in the order written */
-    int64_t k[2];        /* factors: split, tile (x, y), vectorize/unroll/parallel with a factor; bound, estimate: min, extent;
+    int n;               /* reorder, reorder_storage, gpu_blocks, gpu_threads, gpu_tile: how many; rfactor: twice the number of pairs */
+    mlc_var v[9];        /* loops or dimensions, in the order written */
+    int64_t k[3];        /* factors: split, tile (x, y), gpu_tile, vectorize/unroll/parallel with a factor; bound, estimate: min, extent;
                           * align_storage, bound_storage, fold_storage: elements; bound_extent: extent; align_bounds: modulus,
                           * remainder; align_extent: modulus; partition: the policy */
     mlc_tail tail;
@@ -271,8 +271,15 @@ typedef struct mlc_plan mlc_plan;
  * itself, in memory that these share, by its own gpu_threads or by one thread alone. */
 #define mlc_gpu_blocks(...) mlc_order_of(MLC_GPU_BLOCKS, MLC_LOOPS(__VA_ARGS__), MLC_HERE)
 #define mlc_gpu_threads(...) mlc_order_of(MLC_GPU_THREADS, MLC_LOOPS(__VA_ARGS__), MLC_HERE)
-/* gpu_tile(x, y, xo, yo, xi, yi, fx, fy): tile, then gpu_blocks(xo, yo), gpu_threads(xi, yi). */
-#define mlc_gpu_tile(...) mlc_gpu_tile_of((struct mlc_tile_args){ .loc = MLC_HERE, __VA_ARGS__ })
+/* gpu_tile(x, y, xo, yo, xi, yi, fx, fy): splits into tiles, whose loops, xo innermost, become gpu_blocks, and the loops
+ * inside of a tile gpu_threads; gpu_tile(x, xo, xi, fx) and gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, fx, fy, fz) likewise. */
+#define mlc_gpu_tile(...) MLC_CAT(MLC_GPU_TILE_, MLC_NARG(__VA_ARGS__))(__VA_ARGS__)
+#define MLC_GPU_TILE_4(...) mlc_gpu_tile1_of((struct mlc_split_args){ .loc = MLC_HERE, __VA_ARGS__ })
+#define MLC_GPU_TILE_5(...) MLC_GPU_TILE_4(__VA_ARGS__)
+#define MLC_GPU_TILE_8(...) mlc_gpu_tile2_of((struct mlc_tile_args){ .loc = MLC_HERE, __VA_ARGS__ })
+#define MLC_GPU_TILE_9(...) MLC_GPU_TILE_8(__VA_ARGS__)
+#define MLC_GPU_TILE_12(...) mlc_gpu_tile3_of((struct mlc_tile3_args){ .loc = MLC_HERE, __VA_ARGS__ })
+#define MLC_GPU_TILE_13(...) MLC_GPU_TILE_12(__VA_ARGS__)
 /* gpu_single_thread(): the stage runs in a kernel of one block of one thread. */
 #define mlc_gpu_single_thread() mlc_place_of(MLC_GPU_SINGLE_THREAD, MLC_HERE)
 
@@ -380,7 +387,15 @@ MLC_API mlc_directive mlc_with_of(struct mlc_with_args a);
 MLC_API mlc_directive mlc_stream_loads_of(struct mlc_stream_args a);
 MLC_API mlc_directive mlc_split_of(struct mlc_split_args a);
 MLC_API mlc_directive mlc_tile_of(struct mlc_tile_args a);
-MLC_API mlc_directive mlc_gpu_tile_of(struct mlc_tile_args a);
+struct mlc_tile3_args {
+    mlc_loc loc;
+    mlc_var x, y, z, xo, yo, zo, xi, yi, zi;
+    int64_t fx, fy, fz;
+    mlc_tail tail;
+};
+MLC_API mlc_directive mlc_gpu_tile1_of(struct mlc_split_args a);
+MLC_API mlc_directive mlc_gpu_tile2_of(struct mlc_tile_args a);
+MLC_API mlc_directive mlc_gpu_tile3_of(struct mlc_tile3_args a);
 MLC_API mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a);
 MLC_API mlc_directive mlc_rfactor_of(struct mlc_rfactor_args a);
 MLC_API mlc_directive mlc_fuse_of(mlc_var inner, mlc_var outer, mlc_var fused, mlc_loc loc);

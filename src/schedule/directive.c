@@ -51,10 +51,19 @@ mlc_directive mlc_tile_of(struct mlc_tile_args a) {
                             .tail = a.tail, .loc = a.loc };
 }
 
-mlc_directive mlc_gpu_tile_of(struct mlc_tile_args a) {
+mlc_directive mlc_gpu_tile1_of(struct mlc_split_args a) {
+    return (mlc_directive){ .kind = MLC_GPU_TILE, .n = 3, .v = { a.v, a.outer, a.inner }, .k = { a.factor }, .tail = a.tail, .loc = a.loc };
+}
+
+mlc_directive mlc_gpu_tile2_of(struct mlc_tile_args a) {
     mlc_directive d = mlc_tile_of(a);
     d.kind = MLC_GPU_TILE;
     return d;
+}
+
+mlc_directive mlc_gpu_tile3_of(struct mlc_tile3_args a) {
+    return (mlc_directive){ .kind = MLC_GPU_TILE, .n = 9, .v = { a.x, a.y, a.z, a.xo, a.yo, a.zo, a.xi, a.yi, a.zi },
+                            .k = { a.fx, a.fy, a.fz }, .tail = a.tail, .loc = a.loc };
 }
 
 mlc_directive mlc_loop_of(mlc_directive_kind kind, struct mlc_loop_args a) {
@@ -202,6 +211,12 @@ static const char *print_funcs(StrBuf *out, const mlc_directive *d) {
     return d->n_func ? ", " : "";
 }
 
+/* Loops to tile, names for the outer and the inner ones, factors. */
+static void print_tiled(StrBuf *out, const mlc_directive *d) {
+    for (int i = 0; i < d->n && i < (int)(sizeof d->v / sizeof *d->v); i++) sb_puts(out, i ? ", " : ""), print_loop(out, d->v[i]);
+    for (int i = 0; i < d->n / 3 && i < (int)(sizeof d->k / sizeof *d->k); i++) sb_printf(out, ", %lld", (long long)d->k[i]);
+}
+
 static const char *word(const char *const *words, int n, int i) {
     return i >= 0 && i < n ? words[i] : "?";
 }
@@ -242,6 +257,10 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
         }
         sb_puts(out, comma);
         comma = ", ";
+        if (*shape == 'h') {
+            print_tiled(out, d);
+            continue;
+        }
         bool level = *shape == 'L' || (*shape == 'a' && d->at_stage == MLC_AT_LEVEL);
         if (*shape == 'a' && !level) print_stage(out, d->at.f, d->at_stage, true), sb_puts(out, ", ");
         if (*shape == 'a' || level) print_loop(out, d->v[v++]);

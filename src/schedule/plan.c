@@ -89,8 +89,10 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     if (consumer && !d->at.f) fault_raise(f, ERR_PLAN_NO_FUNC, &place);
     bool many = strchr(shape, '*'), pairs = strchr(shape, 'p');
     if (pairs && (d->n < 2 || d->n > 8 || d->n % 2)) fault_raise(f, ERR_PLAN_PAIRS, &place, d->n);
+    bool tiled = *shape == 'h';
+    if (tiled && (d->n < 3 || d->n > 9 || d->n % 3)) fault_raise(f, ERR_PLAN_TILED, &place, d->n);
     if (many && (d->n < 1 || d->n > 8)) fault_raise(f, ERR_PLAN_REORDER, &place, d->n);
-    for (int i = 0; i < (many ? d->n : names); i++)
+    for (int i = 0; i < (many || tiled ? d->n : names); i++)
         if (!d->v[i].sym) fault_raise(f, ERR_PLAN_NO_LOOP_NAME, &place, i + 1);
     bool made = strchr(shape, 'w');
     if (made || strpbrk(shape, "gG")) check_funcs(plan, l, made, &place);

@@ -145,7 +145,7 @@ static void option(PlanText *t, mlc_directive *d, const DirectiveInfo *info, cha
 }
 
 static void loop(PlanText *t, mlc_directive *d, const char *what) {
-    if (d->n == (int)(sizeof d->v / sizeof *d->v)) lex_unexpected(t->L, "at most 8 loops");
+    if (d->n == 8 && d->kind != MLC_GPU_TILE) lex_unexpected(t->L, "at most 8 loops");
     d->v[d->n++] = loop_of(t, what);
 }
 
@@ -169,8 +169,34 @@ static mlc_type number_type(PlanText *t) {
     return type;
 }
 
+/* Is there another argument, one that is no option? */
+static bool more(PlanText *t) {
+    if (!lex_is(t->L, ",")) return false;
+    Token next = lex_peek(t->L);
+    return next.kind != TOK_SIGN || strcmp(next.text, ".");
+}
+
+static void argument(PlanText *t, mlc_directive *d, char shape, int *k);
+
+/* x, xo, xi, 8: as many numbers as a third of the names in front of them. */
+static void tiled(PlanText *t, mlc_directive *d) {
+    const DirectiveInfo *info = &sch_directives[d->kind];
+    for (loop(t, d, "the name of a loop"); more(t) && lex_peek(t->L).kind == TOK_NAME;) {
+        lex_next(t->L);
+        if (d->n == 9) wrong_count(t, info, "many");
+        loop(t, d, "the name of a loop");
+    }
+    if (d->n % 3) wrong_count(t, info, "few");
+    for (int k = 0; k < d->n / 3;) {
+        comma(t, info);
+        argument(t, d, 'k', &k);
+    }
+}
+
 static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
-    if (shape == 'w') {
+    if (shape == 'h') {
+        tiled(t, d);
+    } else if (shape == 'w') {
         d->made.f = made_func(t);
     } else if (shape == 'f') {
         mlc_stage s = stage_of(t, -1);
@@ -205,13 +231,6 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
         Place place = lex_place(t->L);
         if (wrong) fault_raise(t->L->fault, ERR_BAD_FACTOR, &place, (long long)d->k[*k - 1]);
     }
-}
-
-/* Is there another argument, one that is no option? */
-static bool more(PlanText *t) {
-    if (!lex_is(t->L, ",")) return false;
-    Token next = lex_peek(t->L);
-    return next.kind != TOK_SIGN || strcmp(next.text, ".");
 }
 
 static void add_func(PlanText *t, mlc_directive *d) {

@@ -128,7 +128,7 @@ static void add_node(void *user, const Node *e) {
 static void add_directive(Scheduled *s, const mlc_directive *d) {
     add_func(s, d->at.f);
     for (int k = 0; k < d->n_func; k++) add_func(s, d->func[k].f);
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < (int)(sizeof d->v / sizeof *d->v); k++) {
         const Sym *v = d->v[k].sym;
         if (v && v->kind == SYM_RVAR) VEC_PUSH(s->arena, &s->also->rdoms, v->rdom);
     }

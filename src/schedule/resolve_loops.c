@@ -212,16 +212,18 @@ static void apply_reorder(Resolve *r, StageSched *st, const PlanLine *line) {
     reorder(r, st, line, n, at);
 }
 
-/* tile(x, y, xo, yo, xi, yi, fx, fy): two splits, and the order xi, yi, xo, yo. */
-static void apply_tile(Resolve *r, StageSched *st, const PlanLine *line) {
-    int x = need(r, st, line, 0), y = need(r, st, line, 1);
+/* tile(x, y, xo, yo, xi, yi, fx, fy): two splits, and the order xi, yi, xo, yo; n loops likewise.  A new loop may have
+ * the name of one that is split later. */
+static void apply_tile(Resolve *r, StageSched *st, const PlanLine *line, int n) {
+    int at[6];
     Place place = sch_place(r->arena, line);
-    if (x == y) fault_raise(r->fault, ERR_LOOP_TWICE, &place, st->dim.at[x].name);
-    split(r, st, line, x, new_name(r, st, line, 2, x, y), new_name(r, st, line, 4, x, y), line->d.k[0]);
-    y = need(r, st, line, 1);
-    split(r, st, line, y, new_name(r, st, line, 3, y, y), new_name(r, st, line, 5, y, y), line->d.k[1]);
-    int at[4] = { need(r, st, line, 4), need(r, st, line, 5), need(r, st, line, 2), need(r, st, line, 3) };
-    reorder(r, st, line, 4, at);
+    for (int i = 0; i < n; i++) {
+        int old = need(r, st, line, i), next = i + 1 < n ? need(r, st, line, i + 1) : old;
+        if (old == next && i + 1 < n) fault_raise(r->fault, ERR_LOOP_TWICE, &place, st->dim.at[old].name);
+        split(r, st, line, old, new_name(r, st, line, n + i, old, next), new_name(r, st, line, 2 * n + i, old, next), line->d.k[i]);
+    }
+    for (int i = 0; i < n; i++) at[i] = need(r, st, line, 2 * n + i), at[n + i] = need(r, st, line, n + i);
+    reorder(r, st, line, 2 * n, at);
 }
 
 /* ---- marks ---- */
@@ -273,9 +275,10 @@ static void mark_gpu(Resolve *r, StageSched *st, const PlanLine *line, int first
 }
 
 static void apply_gpu_tile(Resolve *r, StageSched *st, const PlanLine *line) {
-    apply_tile(r, st, line);
-    mark_gpu(r, st, line, 2, 2, LOOP_GPU_BLOCK);
-    mark_gpu(r, st, line, 4, 2, LOOP_GPU_THREAD);
+    int n = line->d.n / 3;
+    apply_tile(r, st, line, n);
+    mark_gpu(r, st, line, n, n, LOOP_GPU_BLOCK);
+    mark_gpu(r, st, line, 2 * n, n, LOOP_GPU_THREAD);
 }
 
 /* Loops of one iteration around all others. */
@@ -312,7 +315,7 @@ bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     switch (line->d.kind) {
     case MLC_SPLIT: apply_split(r, st, line); break;
     case MLC_FUSE: apply_fuse(r, st, line); break;
-    case MLC_TILE: apply_tile(r, st, line); break;
+    case MLC_TILE: apply_tile(r, st, line, 2); break;
     case MLC_REORDER: apply_reorder(r, st, line); break;
     case MLC_SERIAL: apply_mark(r, st, line, LOOP_SERIAL, "s"); break;
     case MLC_PARALLEL: apply_mark(r, st, line, LOOP_PARALLEL, "p"); break;

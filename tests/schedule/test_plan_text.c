@@ -43,6 +43,9 @@ START_TEST(rows) {
           "by.u0: atomic(), vectorize(k);\nby.u1: atomic(.reassociate), parallel(r.y);\n" },
         { "bx: compute_with(by, y), compute_with(by.u0, k, .align = start), compute_with(by.pure, y, .align = end)", NULL },
         { "bx: compute_with(by, y, .align = no_align), compute_with(by, x, .align = auto)", "bx: compute_with(by, y, .align = no_align), compute_with(by, x);\n" },
+        { "by: gpu_blocks(y), gpu_threads(x, y, xo), gpu_single_thread(), gpu_tile(x, xo, xi, 64), "
+          "gpu_tile(x, y, xo, yo, xi, yi, 16, 8, .tail = guard), gpu_tile(x, y, k, a, b, c, xi, yi, d, 8, 4, 2)", NULL },
+        { "bx: store_in(shared)", NULL },
         { "by.u0: parallel(x); by.u1: reorder(x, r.x, r.y)", "by.u0: parallel(x);\nby.u1: reorder(x, r.x, r.y);\n" },
         { "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate); parts: parallel(u)",
           "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate);\nparts: parallel(u);\n" },
@@ -154,6 +157,29 @@ START_TEST(macros) {
 }
 END_TEST
 
+START_TEST(gpu_macros) {
+    mlc_ctx *ctx = world();
+    MLC_VARS(ctx, x, y, z, xo, yo, zo);
+    MLC_VARS(ctx, xi, yi, zi);
+    mlc_func by = mlc_find_func(ctx, "by");
+    mlc_schedule(by, mlc_gpu_blocks(x), mlc_gpu_blocks(x, y, z), mlc_gpu_threads(xi, yi), mlc_gpu_single_thread(),
+                 mlc_gpu_tile(x, xo, xi, 64), mlc_gpu_tile(x, xo, xi, 64, .tail = MLC_TAIL_GUARD),
+                 mlc_gpu_tile(x, y, xo, yo, xi, yi, 16, 8), mlc_gpu_tile(x, y, xo, yo, xi, yi, 16, 8, .tail = MLC_TAIL_ROUND),
+                 mlc_gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2),
+                 mlc_gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = MLC_TAIL_GUARD), mlc_store_in(MLC_MEMORY_SHARED));
+    ck_assert_str_eq(mlc_error(ctx), "");
+    ck_assert_str_eq(mlc_plan_print(mlc_plan_default(ctx)),
+                     "by: gpu_blocks(x), gpu_blocks(x, y, z), gpu_threads(xi, yi), gpu_single_thread(), "
+                     "gpu_tile(x, xo, xi, 64), gpu_tile(x, xo, xi, 64, .tail = guard), "
+                     "gpu_tile(x, y, xo, yo, xi, yi, 16, 8), gpu_tile(x, y, xo, yo, xi, yi, 16, 8, .tail = round), "
+                     "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2), "
+                     "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = guard), store_in(shared);\n");
+    mlc_directive d;
+    ck_assert(mlc_plan_get(mlc_plan_default(ctx), 8, NULL, &d) && d.n == 9 && d.k[2] == 2 && d.v[8].sym == zi.sym);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 START_TEST(text_errors) {
     static const struct {
         const char *text, *message;
@@ -176,6 +202,12 @@ START_TEST(text_errors) {
         { "by: split(x, xo, xi, n)", "plan:1:22: expected a size of 1 or more, found 'n'; see docs/language.md" },
         { "by: split(x, xo, xi)", "plan:1:20: split has too few arguments; write for example split(x, xo, xi, 8, .tail = guard)" },
         { "by: tile(x, y, xo, yo, xi, yi, 8)", "plan:1:33: tile has too few arguments; write for example tile(x, y, xo, yo, xi, yi, 32, 8)" },
+        { "by: gpu_tile(x, xo, 8)", "plan:1:19: gpu_tile has too few arguments; write for example gpu_tile(x, y, xo, yo, xi, yi, 16, 8)" },
+        { "by: gpu_tile(x, y, xo, yo, xi, yi, 8)", "plan:1:37: gpu_tile has too few arguments; write for example gpu_tile(x, y, xo, yo, xi, yi, 16, 8)" },
+        { "by: gpu_tile(x, xo, xi, 8, 8)", "plan:1:28: gpu_tile has too many arguments; write for example gpu_tile(x, y, xo, yo, xi, yi, 16, 8)" },
+        { "by: gpu_tile(x, xo, xi, 0)", "plan:1:26: the size 0 is out of range; give 1 or more" },
+        { "by: gpu_tile(a, b, c, d, e, f, g, h, i, j, 8)", "plan:1:41: gpu_tile has too many arguments; write for example gpu_tile(x, y, xo, yo, xi, yi, 16, 8)" },
+        { "by: gpu_blocks()", "plan:1:16: expected the name of a loop, found ')'; see docs/language.md" },
         { "by: serial(x, y)", "plan:1:15: serial has too many arguments; write for example serial(y)" },
         { "by: vectorize(x, 8, 9)", "plan:1:21: vectorize has too many arguments; write for example vectorize(x, 8)" },
         { "by: compute_root(x)", "plan:1:18: compute_root has too many arguments; write for example compute_root()" },
@@ -227,7 +259,7 @@ START_TEST(value_errors) {
           "a.c:3: schedule by: compute_at(?, x): the Func or the stage has no value; make it with mlc_func_new or mlc_update" },
         { { by.f, 0 }, mlc_at_of(MLC_COMPUTE_AT, mlc_any_stage(mlc_find_func(other, "by")), x, (mlc_loc){ "a.c", 3 }),
           "a.c:3: schedule by: compute_at(by, x): operands come from two contexts; make them all with one" },
-        { { by.f, 0 }, mlc_order_of(MLC_REORDER, 9, v, (mlc_loc){ "a.c", 3 }), "a.c:3: schedule by: reorder(x, x, x, x, x, x, x, x): 9 loops are reordered; name 1 to 8" },
+        { { by.f, 0 }, mlc_order_of(MLC_REORDER, 9, v, (mlc_loc){ "a.c", 3 }), "a.c:3: schedule by: reorder(x, x, x, x, x, x, x, x, x): 9 loops are reordered; name 1 to 8" },
         { { by.f, 0 }, mlc_fuse_of(x, empty, x, (mlc_loc){ "a.c", 3 }),
           "a.c:3: schedule by: fuse(x, ?, x): loop 2 has no value; make its Var with mlc_var_new" },
         { { by.f, 0 }, mlc_memory_of((mlc_memory)9, (mlc_loc){ "a.c", 3 }),
@@ -238,6 +270,8 @@ START_TEST(value_errors) {
           "a.c:3: schedule by.u0: rfactor(bx, x, x, x): 3 loops and Vars are given; name 1 to 4 pairs of a loop and the Var that it becomes" },
         { { by.f, 1 }, mlc_rfactor_of((struct mlc_rfactor_args){ { "a.c", 3 }, mlc_find_func(ctx, "bx"), .loop0 = x }),
           "a.c:3: schedule by.u0: rfactor(bx, x, ?): loop 2 has no value; make its Var with mlc_var_new" },
+        { { by.f, 0 }, { .kind = MLC_GPU_TILE, .n = 4, .v = { x, x, x, x }, .k = { 8 }, .loc = { "a.c", 3 } },
+          "a.c:3: schedule by: gpu_tile(x, x, x, x, 8): 4 loops are given; name 1 to 3 to tile, then as many for the outer loops and for the inner ones" },
         { { by.f, 1 }, mlc_split_of((struct mlc_split_args){ { "a.c", 3 }, x, x, x, 8, (mlc_tail)97 }),
           "a.c:3: schedule by.u0: split(x, x, x, 8): 97 is no tail; give one of MLC_TAIL_AUTO, MLC_TAIL_GUARD .. of mlc/schedule.h" },
         { { by.f, 0 }, mlc_size_of(MLC_PARTITION, x, 5, (mlc_loc){ "a.c", 3 }),
@@ -275,6 +309,7 @@ Suite *plan_text_suite(void) {
     tcase_add_test(t, examples);
     tcase_add_test(t, page);
     tcase_add_test(t, macros);
+    tcase_add_test(t, gpu_macros);
     tcase_add_test(t, text_errors);
     tcase_add_test(t, value_errors);
     suite_add_tcase(s, t);
