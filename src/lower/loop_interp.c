@@ -138,7 +138,7 @@ static void exec_lockstep(Run *r, const Stmt *s, const Lanes *L) {
 static void exec_loop(Run *r, const Stmt *s, const Lanes *L) {
     if (s->u.loop.kind == LOOP_VECTOR) exec_vector(r, s, L);
     else if (L->n > 1) exec_lockstep(r, s, L);
-    else if (s->u.loop.kind == LOOP_PARALLEL) exec_parallel(r, s, L);
+    else if (sch_spreads(s->u.loop.kind)) exec_parallel(r, s, L);
     else exec_plain(r, s, L);
 }
 
@@ -172,7 +172,7 @@ static void exec_if(Run *r, const Stmt *s, const Lanes *L) {
 
 void run_enter_alloc(Run *r, const Storage *t, Lane *l) {
     int by_func = run_number(r, t->func), by_storage = run_number(r, t);
-    Memory *m = run_allocate(r, l, t);
+    Memory *m = t->memory == STORE_SHARED && r->block ? run_view_shared(r, l, t) : run_allocate(r, l, t);
     if (t->memo) { /* there is no earlier run */
         int found = run_number(r, t->memo->found);
         l->var[found].i = 0;
@@ -187,7 +187,8 @@ void run_leave_alloc(Run *r, const Storage *t, Lane *l) {
     Memory *m = l->memory[by_storage];
     l->memory[by_storage] = NULL;
     l->memory[by_func] = m->outer;
-    run_release(r, m);
+    if (t->memory == STORE_SHARED && r->block) run_leave_shared(r, m);
+    else run_release(r, m);
 }
 
 static void exec_alloc(Run *r, const Stmt *s, const Lanes *L) {
@@ -352,7 +353,12 @@ static void exec(Run *r, const Stmt *s, const Lanes *L) {
         break;
     case ST_PREFETCH: exec_prefetch(r, s, L->at[0]); break;
     case ST_COUNT: exec_count(r, s, L); break;
-    case ST_KERNEL: case ST_BARRIER: case ST_MOVE: BUG(r->fault, "a statement of a GPU");
+    case ST_KERNEL:
+        CHECK(r->fault, L->n == 1);
+        run_kernel(r, s, L->at[0]);
+        break;
+    case ST_BARRIER: BUG(r->fault, "a barrier that not all threads of a block meet");
+    case ST_MOVE: run_move(r, s, L->at[0]); break;
     }
 }
 
@@ -371,6 +377,7 @@ void low_interpret_counted(Arena *arena, const Program *p, struct mlc_buffer *co
     pm_init(&r.number, arena);
     pm_init(&r.stage, arena);
     pm_init(&r.pool, arena);
+    pm_init(&r.stops, arena);
     run_names(&r);
     Lane *one = run_take_lane(&r, NULL);
     Lanes all = { .at = &one, .n = 1 };

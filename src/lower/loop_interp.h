@@ -25,6 +25,7 @@ typedef struct {
     VEC(LoopAlloc) alloc;
     VEC(int64_t) counted; /* by ST_COUNT: number of the stage times COUNT_KINDS, and the kind */
     int64_t live, peak;  /* bytes of internal allocations, all at once */
+    int64_t kernels, to_device, to_host; /* runs of kernels; moves of memory that had to copy */
     int64_t prefetches, outside; /* ... and how many of them lay outside of their memory */
 } LoopStats;
 

@@ -57,6 +57,7 @@ void run_bind(Run *r, Lane *l) {
         const Storage *s = r->p->external.at[i];
         Memory *m = ARENA_NEW(r->arena, Memory);
         m->storage = s;
+        m->current = MLC_ON_HOST;
         for (int k = 0; k < s->n; k++) bind_element(r, m, k);
         l->memory[run_number(r, s->func)] = m;
         l->memory[run_number(r, s)] = m;
@@ -85,13 +86,14 @@ static void check_output(Run *r, const Memory *m, int k) {
 void run_check_outputs(Run *r, const Lane *l) {
     for (int i = 0; i < r->p->external.n; i++) {
         const Storage *s = r->p->external.at[i];
+        if (s->on_device) run_come_home(r, l->memory[run_number(r, s)]);
         for (int k = 0; s->is_output && k < s->n; k++) check_output(r, l->memory[run_number(r, s)], k);
     }
 }
 
 /* ---- allocations ---- */
 
-static void shape(Run *r, const Lane *l, Memory *m) {
+void run_shape(Run *r, const Lane *l, Memory *m) {
     const Storage *s = m->storage;
     int64_t next = 1;
     for (int i = 0; i < s->rank; i++) {
@@ -151,14 +153,20 @@ static void fill_with_garbage(Run *r, Memory *m) {
     for (int k = 0; k < m->storage->n; k++) memset(m->state[k], GARBAGE, (size_t)m->count);
 }
 
+void run_reserve(Run *r, Memory *m) {
+    reserve(r, m);
+    fill_with_garbage(r, m);
+}
+
 Memory *run_allocate(Run *r, const Lane *l, const Storage *s) {
     Memory *m = pm_get(&r->pool, s);
     if (m) pm_put(&r->pool, s, m->next);
     else m = ARENA_NEW(r->arena, Memory);
     m->storage = s;
-    shape(r, l, m);
-    reserve(r, m);
-    fill_with_garbage(r, m);
+    run_shape(r, l, m);
+    run_reserve(r, m);
+    m->current = MLC_ON_HOST;
+    m->device_taken = false;
     account(r, m);
     return m;
 }

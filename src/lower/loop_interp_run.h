@@ -18,6 +18,9 @@ struct Memory {
     int64_t (*point)[MAX_RANK];    /* folded: which point an element holds */
     char *owned;                   /* internal: bytes, reused by later allocations of the storage */
     size_t capacity, bytes;
+    Memory *device;                /* on_device: the other copy, with a shape of its own for now; NULL: there is none yet */
+    bool device_taken;             /* ... which stands for this allocation, not for an earlier one */
+    unsigned current;              /* which of them is: MLC_ON_HOST, MLC_ON_DEVICE */
     Memory *outer;                 /* what the Func's accesses meant outside of this allocation */
     Memory *next;                  /* free list of the storage */
 };
@@ -72,6 +75,10 @@ typedef struct {
     int n_vars, n_memories;
     PtrMap stage;        /* Func -> stage of the innermost produce marker */
     PtrMap pool;         /* Storage -> free Memory */
+    struct RunBlock *block;     /* of a kernel, that runs; or NULL */
+    PtrMap stops;               /* Stmt -> 1 or 2: does it hold no turn and no barrier, or one? */
+    struct RunFrame *free_frames;
+    Memory *free_views;
     Lane *free_lanes;
     Lanes *free_sets;
 } Run;
@@ -92,6 +99,15 @@ void run_next(struct RunOrder *o);
 
 /* loop_interp_tasks.c */
 void run_fork(Run *r, const Stmt *s, const Lane *lane);
+/* All lanes run s, each in one go up to the next barrier, where it waits for the others. */
+void run_threads(Run *r, const Stmt *s, Lane *const *lane, int64_t n);
+
+/* loop_interp_kernel.c */
+void run_kernel(Run *r, const Stmt *s, const Lane *l);
+void run_move(Run *r, const Stmt *s, const Lane *l);
+void run_come_home(Run *r, Memory *m); /* at the end of a call */
+Memory *run_view_shared(Run *r, const Lane *l, const Storage *s); /* a thread's view of memory of its block */
+void run_leave_shared(Run *r, Memory *view);
 
 /* loop_interp_eval.c */
 int run_number(Run *r, const void *what); /* of a Sym, Func or Storage that run_names has met */
@@ -108,6 +124,8 @@ void run_bind(Run *r, Lane *l);
 int64_t run_stride(const Run *r, const struct mlc_buffer *b, int d);
 Memory *run_allocate(Run *r, const Lane *l, const Storage *s);
 void run_release(Run *r, Memory *m);
+void run_shape(Run *r, const Lane *l, Memory *m);
+void run_reserve(Run *r, Memory *m); /* room for what its shape holds, all of it garbage */
 /* Where a point or a flat index lives in m: the offset.  Out of bounds is an error. */
 int64_t run_offset(Run *r, const Memory *m, int n, const int64_t *coord);
 bool run_inside(const Run *r, const Memory *m, int n, const int64_t *coord);

@@ -1,12 +1,13 @@
-/* loop_interp_tasks.c - forks of the loop interpreter: tasks that take turns in an order that the seed chooses.
+/* loop_interp_tasks.c - tasks of the loop interpreter, which stop and go on in an order that the seed chooses: those of
+ * forks at turns, threads of a GPU's block at barriers.
  *
  * A task is a stack of statements that it is in the middle of.  It runs until it has begun or ended a turn, then
- * another task may go on; one whose turn must wait is asked again later.  What holds no turns runs in one go.
+ * another task may go on; one whose turn must wait is asked again later.  What holds no turns or barriers runs in one go.
  * Where nobody can go on the program would hang: an error. */
 #include "loop_interp_run.h"
 
-typedef struct Frame Frame;
-struct Frame {
+typedef struct RunFrame Frame;
+struct RunFrame {
     Frame *up;
     const Stmt *s;
     int64_t k;            /* children begun, or iterations */
@@ -21,6 +22,7 @@ struct Task {
     Frame *top;
     Lane *lane;
     int children;         /* still running */
+    const Stmt *barrier;  /* where it waits for other threads, or NULL */
 };
 
 /* Turns that were ended: by the task, then by each reader. */
@@ -34,28 +36,44 @@ typedef struct {
     PtrMap turns;         /* Channel -> Turns */
 } Tasks;
 
-static bool has_turns(const Stmt *s) {
-    if (!s) return false;
+static bool has_turns(Run *r, const Stmt *s);
+
+static bool find_turns(Run *r, const Stmt *s) {
     switch (s->kind) {
     case ST_BLOCK:
         for (int i = 0; i < s->u.block.n; i++)
-            if (has_turns(s->u.block.at[i])) return true;
+            if (has_turns(r, s->u.block.at[i])) return true;
         return false;
-    case ST_FOR: return has_turns(s->u.loop.body);
-    case ST_LET: return has_turns(s->u.let.body);
-    case ST_IF: return has_turns(s->u.cond.yes) || has_turns(s->u.cond.no);
-    case ST_ALLOC: return has_turns(s->u.alloc.body);
-    case ST_PRODUCE: return has_turns(s->u.produce.body);
-    case ST_TURN: case ST_FORK: return true;
+    case ST_FOR: return has_turns(r, s->u.loop.body);
+    case ST_LET: return has_turns(r, s->u.let.body);
+    case ST_IF: return has_turns(r, s->u.cond.yes) || has_turns(r, s->u.cond.no);
+    case ST_ALLOC: return has_turns(r, s->u.alloc.body);
+    case ST_PRODUCE: return has_turns(r, s->u.produce.body);
+    case ST_TURN: case ST_FORK: case ST_BARRIER: return true;
     default: return false;
     }
 }
 
+static bool has_turns(Run *r, const Stmt *s) {
+    intptr_t known = s ? (intptr_t)pm_get(&r->stops, s) : 1;
+    if (!known) pm_put(&r->stops, s, (void *)(known = 1 + find_turns(r, s)));
+    return known == 2;
+}
+
 static void push(Tasks *t, Task *task, const Stmt *s) {
     if (!s) return;
-    Frame *f = ARENA_NEW(t->r->arena, Frame);
+    Frame *f = t->r->free_frames;
+    if (f) t->r->free_frames = f->up;
+    else f = ARENA_NEW(t->r->arena, Frame);
     *f = (Frame){ .up = task->top, .s = s };
     task->top = f;
+}
+
+static void pop(Tasks *t, Task *task) {
+    Frame *f = task->top;
+    task->top = f->up;
+    f->up = t->r->free_frames;
+    t->r->free_frames = f;
 }
 
 static void begin_task(Tasks *t, Task *parent, const Lane *from, const Stmt *s) {
@@ -74,7 +92,7 @@ static bool step_loop(Tasks *t, Task *task, Frame *f) {
     if (!f->k) {
         f->min = run_index(t->r, task->lane, s->u.loop.min, "the start of a loop");
         int64_t n = run_index(t->r, task->lane, s->u.loop.extent, "the extent of a loop");
-        f->order = s->u.loop.kind == LOOP_PARALLEL ? run_order(t->r, n) : (struct RunOrder){ n, 1, 0 };
+        f->order = sch_spreads(s->u.loop.kind) ? run_order(t->r, n) : (struct RunOrder){ n, 1, 0 };
     }
     if (f->k++ >= f->order.n) return false;
     task->lane->var[var].i = f->min + f->order.at;
@@ -187,12 +205,15 @@ static bool advance(Tasks *t, Task *task) {
         Frame *f = task->top;
         bool turn = f->s->kind == ST_TURN, fork = f->s->kind == ST_FORK;
         if (task->children || (turn && !f->k && !may_begin(t, task, f->s))) return moved;
-        if (!has_turns(f->s)) {
-            task->top = f->up;
-            run_in_lane(t->r, f->s, task->lane);
+        const Stmt *s = f->s;
+        task->barrier = s->kind == ST_BARRIER ? s : NULL;
+        if (!has_turns(t->r, s) || task->barrier) {
+            pop(t, task);
+            if (task->barrier) return true;
+            run_in_lane(t->r, s, task->lane);
             continue;
         }
-        if (!step_frame(t, task, f)) task->top = f->up;
+        if (!step_frame(t, task, f)) pop(t, task);
         if (turn || fork) return true;
     }
     return true;
@@ -211,5 +232,46 @@ void run_fork(Run *r, const Stmt *s, const Lane *lane) {
         if (task->parent) task->parent->children--;
         run_give_lane(r, task->lane);
         t.task.at[i] = t.task.at[--t.task.n];
+    }
+}
+
+/* ---- threads of a block ---- */
+
+/* Production markers are the run's: those that a thread is inside of hold while it runs. */
+static void leave_markers(Run *r, const Frame *f) {
+    for (; f; f = f->up)
+        if (f->s->kind == ST_PRODUCE) pm_put(&r->stage, f->s->u.produce.func, f->outer);
+}
+
+static void enter_markers(Run *r, Frame *f) {
+    if (!f) return;
+    enter_markers(r, f->up);
+    if (f->s->kind != ST_PRODUCE) return;
+    const Stmt *s = f->s;
+    f->outer = pm_get(&r->stage, s->u.produce.func);
+    if (!s->u.produce.is_consume) pm_put(&r->stage, s->u.produce.func, (void *)(intptr_t)s->u.produce.stage);
+}
+
+/* Runs up to a barrier, or to the end. */
+static void run_thread(Tasks *t, Task *task) {
+    enter_markers(t->r, task->top);
+    while (task->top && advance(t, task) && !task->barrier) {}
+    leave_markers(t->r, task->top);
+}
+
+void run_threads(Run *r, const Stmt *s, Lane *const *lane, int64_t n) {
+    Tasks t = { .r = r };
+    Task *task = ARENA_ARRAY(r->arena, Task, n);
+    for (int64_t i = 0; i < n; i++) {
+        task[i].lane = lane[i];
+        push(&t, &task[i], s);
+    }
+    while (task[0].top) {
+        struct RunOrder o = run_order(r, n);
+        for (int64_t i = 0; i < n; i++) {
+            run_thread(&t, &task[o.at]);
+            run_next(&o);
+        }
+        for (int64_t i = 1; i < n; i++) CHECK(r->fault, !task[i].top == !task[0].top && task[i].barrier == task[0].barrier);
     }
 }

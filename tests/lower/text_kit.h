@@ -131,7 +131,7 @@ static inline int64_t text_count(const char *what) {
 
 /* At every stopping point that matters, over a box of this size. */
 static inline void text_check(int64_t w, int64_t h, int64_t min0, int64_t min1) {
-    static const char *const stops[] = { "build", "settle", "simplify", "partition", "unroll", NULL };
+    static const char *const stops[] = { "build", "settle", "simplify", "partition", "unroll", "kernels", NULL };
     const int64_t size[2] = { w, h }, min[2] = { min0, min1 };
     Func *out = T.out.f;
     mlc_buffer *want = text_buffer(out->type[0], out->rank, size, min, 0);

@@ -1,0 +1,160 @@
+/* loop_interp_kernel.c - kernels in the loop interpreter, and memory of which host and device have each a copy.
+ *
+ * Blocks run one after the other, in an order that the seed chooses.  So do the threads of a block between two
+ * barriers: a barrier that is missing shows, as what a thread reads then has not been stored yet, or is stored over.
+ * A kernel sees the copies on the device alone.  A copy that is not current is garbage, so a move that is missing
+ * shows where the values reach an output. */
+#include "loop_interp_run.h"
+
+#include <string.h>
+
+/* The memory that the threads of a block share. */
+struct RunBlock {
+    VEC(Memory *) shared;
+};
+
+/* ---- two copies ---- */
+
+static Memory *device_of(Run *r, Memory *m) {
+    if (m->device && m->device_taken) return m->device;
+    Memory *d = m->device;
+    if (!d) d = ARENA_NEW(r->arena, Memory);
+    d->storage = m->storage;
+    memcpy(d->min, m->min, sizeof d->min);
+    memcpy(d->extent, m->extent, sizeof d->extent);
+    memcpy(d->stride, m->stride, sizeof d->stride);
+    d->first = m->first;
+    d->count = m->count;
+    run_reserve(r, d);
+    m->device = d;
+    m->device_taken = true;
+    return d;
+}
+
+static void forget(Memory *m) {
+    for (int k = 0; k < m->storage->n; k++) memset(m->state[k], GARBAGE, (size_t)m->count);
+}
+
+static void copy_element(const Memory *from, Memory *to, int64_t at) {
+    for (int k = 0; k < from->storage->n; k++) {
+        int64_t size = (int64_t)mlc_type_size(from->storage->type[k]);
+        memcpy(to->data[k] + at * size, from->data[k] + at * size, (size_t)size);
+        to->state[k][at - to->first] = from->state[k][at - from->first];
+    }
+    if (from->point) memcpy(to->point[at - to->first], from->point[at - from->first], sizeof *to->point);
+}
+
+/* What lies between the elements is not theirs. */
+static void copy(const Memory *from, Memory *to) {
+    int64_t p[MAX_RANK] = { 0 }, rank = from->storage->rank;
+    for (int d = 0; from->count;) {
+        int64_t at = 0;
+        for (d = 0; d < rank; d++) at += p[d] * from->stride[d];
+        copy_element(from, to, at);
+        for (d = 0; d < rank && ++p[d] == from->extent[d]; d++) p[d] = 0;
+        if (d == rank) return;
+    }
+}
+
+static void make_current(Run *r, Memory *m, bool device) {
+    Memory *d = device_of(r, m);
+    unsigned bit = device ? MLC_ON_DEVICE : MLC_ON_HOST;
+    if (m->current & bit) return;
+    if (device) copy(m, d), r->stats->to_device++;
+    else copy(d, m), r->stats->to_host++;
+    m->current |= bit;
+}
+
+void run_move(Run *r, const Stmt *s, const Lane *l) {
+    const Storage *t = s->u.move.storage;
+    Memory *m = l->memory[run_number(r, r->p->flat ? (const void *)t : t->func)];
+    CHECK(r->fault, m && !r->block && (r->p->flat ? t : m->storage)->on_device);
+    Memory *d = device_of(r, m);
+    if (s->u.move.all) forget(s->u.move.device ? d : m);
+    else make_current(r, m, s->u.move.device);
+    if (!s->u.move.writes) return;
+    CHECK(r->fault, !t->is_input);
+    m->current = s->u.move.device ? MLC_ON_DEVICE : MLC_ON_HOST;
+    forget(s->u.move.device ? m : d);
+}
+
+void run_come_home(Run *r, Memory *m) {
+    if (!(m->current & MLC_ON_HOST)) make_current(r, m, false);
+}
+
+/* ---- memory of a block ---- */
+
+/* The bytes are the block's, whatever iteration of a loop around a thread is in; where they begin, and how long the
+ * dimensions are, is the thread's. */
+Memory *run_view_shared(Run *r, const Lane *l, const Storage *s) {
+    struct RunBlock *b = r->block;
+    CHECK(r->fault, b != NULL);
+    int i = 0;
+    while (i < b->shared.n && b->shared.at[i]->storage != s) i++;
+    if (i == b->shared.n) VEC_PUSH(r->arena, &b->shared, run_allocate(r, l, s));
+    Memory *view = r->free_views;
+    if (view) r->free_views = view->next;
+    else view = ARENA_NEW(r->arena, Memory);
+    *view = *b->shared.at[i];
+    run_shape(r, l, view);
+    CHECK(r->fault, view->first == b->shared.at[i]->first && view->count <= b->shared.at[i]->count);
+    return view;
+}
+
+void run_leave_shared(Run *r, Memory *view) {
+    view->next = r->free_views;
+    r->free_views = view;
+}
+
+/* ---- blocks and threads ---- */
+
+static void set(Run *r, Lane *l, const Sym *var, int64_t value) {
+    int n = run_number(r, var);
+    l->var[n].i = value;
+    l->state[n] = DEFINED;
+}
+
+/* A lane that sees the device alone. */
+static Lane *on_device(Run *r, const Lane *l) {
+    Lane *d = run_take_lane(r, l);
+    for (int i = 0; i < r->n_memories; i++)
+        if (d->memory[i]) d->memory[i] = d->memory[i]->storage->on_device ? device_of(r, d->memory[i]) : NULL;
+    return d;
+}
+
+static void run_block(Run *r, const Stmt *s, const Lane *l, Lane **thread, int64_t n) {
+    const Kernel *k = s->u.kernel.kernel;
+    struct RunBlock block = { .shared = { 0 } };
+    r->block = &block;
+    for (int64_t i = 0; i < n; i++) {
+        thread[i] = run_take_lane(r, l);
+        set(r, thread[i], k->thread[0], i % k->threads[0]);
+        set(r, thread[i], k->thread[1], i / k->threads[0] % k->threads[1]);
+        set(r, thread[i], k->thread[2], i / k->threads[0] / k->threads[1]);
+    }
+    run_threads(r, s->u.kernel.body, thread, n);
+    for (int64_t i = 0; i < n; i++) run_give_lane(r, thread[i]);
+    for (int i = 0; i < block.shared.n; i++) run_release(r, block.shared.at[i]);
+    r->block = NULL;
+}
+
+void run_kernel(Run *r, const Stmt *s, const Lane *l) {
+    const Kernel *k = s->u.kernel.kernel;
+    int64_t grid[GPU_DIMS], blocks = 1, n = 1;
+    for (int d = 0; d < GPU_DIMS; d++) {
+        grid[d] = run_index(r, l, k->grid[d], "the blocks of a kernel");
+        blocks *= grid[d] > 0 ? grid[d] : 0;
+        n *= k->threads[d];
+    }
+    r->stats->kernels++;
+    Lane *device = on_device(r, l), **thread = ARENA_ARRAY(r->arena, Lane *, n);
+    struct RunOrder o = run_order(r, blocks);
+    for (int64_t i = 0; i < blocks; i++) {
+        set(r, device, k->block[0], o.at % grid[0]);
+        set(r, device, k->block[1], o.at / grid[0] % grid[1]);
+        set(r, device, k->block[2], o.at / grid[0] / grid[1]);
+        run_block(r, s, device, thread, n);
+        run_next(&o);
+    }
+    run_give_lane(r, device);
+}

@@ -1,0 +1,218 @@
+/* test_kernels.c - loops of blocks and threads as kernels: their text, and their values in the loop interpreter, which
+ * runs threads in any order between barriers and keeps the memory of the device apart. */
+#include "text_kit.h"
+
+Suite *kernels_suite(void);
+
+enum { SEEDS = 12 };
+
+/* The text of the loops behind the pass `kernels`, from `from` on. */
+static void is_text(const char *from, const char *want) {
+    ck_assert_str_eq(text_lower(NULL, "kernels", 0), "");
+    const char *at = strstr(T.loops, from);
+    ck_assert_msg(at && !strncmp(at, want, strlen(want)), "expected\n%s\nin\n%s", want, at ? at : T.loops);
+}
+
+/* Sizes at which the last blocks and threads are partial, under several orders of blocks and threads. */
+static void check(int rank) {
+    static const int64_t sizes[][4] = { { 1, 1, 0, 0 }, { 0, 3, 2, 1 }, { 17, 5, -3, 5 }, { 16, 8, 0, -2 }, { 37, 23, 5, -7 } };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) text_check(sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3]);
+    const int64_t size[2] = { 35, 19 }, min[2] = { -11, 6 };
+    Func *out = T.out.f;
+    ck_assert_int_eq(out->rank, rank);
+    text_bind(size, min);
+    mlc_buffer *want = text_buffer(out->type[0], rank, size, min, 0), *have = text_buffer(out->type[0], rank, size, min, 0);
+    ck_assert_msg(mlc_interpret(T.out, want), "%s", mlc_error(T.ctx));
+    for (uint64_t seed = 100; seed < 100 + SEEDS; seed++) {
+        memset(have->data, 0xee, (size_t)mlc_buffer_count(have) * mlc_type_size(have->type));
+        ck_assert_msg(!*text_lower(have, seed % 2 ? "kernels" : NULL, seed), "%s\n%s", T.message, T.loops);
+        ck_assert_msg(!memcmp(want->data, have->data, (size_t)mlc_buffer_count(want) * mlc_type_size(want->type)), "seed %d differs\n%s",
+                      (int)seed, T.loops);
+    }
+    mlc_buffer_free(want);
+    mlc_buffer_free(have);
+    text_unbind();
+}
+
+#define HEAD "mlc 1\ninput in: f32[2];\n"
+#define BLUR \
+    HEAD "bx(x, y) = in(x, y) + in(x + 1, y) + in(x + 2, y);\n" \
+         "by(x, y) = (bx(x, y) + bx(x, y + 1) + bx(x, y + 2)) * (1 / 9.0);\noutput by;\n"
+
+START_TEST(map) {
+    text_open("mlc 1\ninput in: f32[1];\nf(x) = in(x) * 2 + 1;\noutput f;\n"
+              "plan p { f: split(x, xo, xi, 32), gpu_blocks(xo), gpu_threads(xi); }");
+    is_text("    move", "    move f to device for writing all\n"
+                        "    move in to device\n"
+                        "    kernel f in blocks [(f.extent.0 + 31) / 32] of threads [32]  // t.mlc:5 gpu_blocks(xo)\n"
+                        "      if likely thread.x + block.x * 32 < f.extent.0\n"
+                        "        f(f.min.0 + thread.x + block.x * 32) = fma(in(f.min.0 + thread.x + block.x * 32), 2.0, 1.0)\n");
+    check(1);
+    ck_assert_int_eq(T.stats.kernels, 1);
+    ck_assert_int_eq(T.stats.to_device, 1); /* f is not read */
+    ck_assert_int_eq(T.stats.to_host, 1);   /* at the end */
+}
+END_TEST
+
+/* The tile of bx has rows that by's threads have none for. */
+START_TEST(shared_producer) {
+    text_open(BLUR "plan p { by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); bx: compute_at(by, xo), gpu_threads(x, y); }");
+    is_text("    kernel", "    kernel by in blocks [(by.extent.0 + 15) / 16, (by.extent.1 + 7) / 8] of threads [16, 10]"
+                          "  // t.mlc:6 gpu_tile(x, y, xo, yo, xi, yi, 16, 8)\n"
+                          "      alloc bx[by.min.0 + block.x * 16 +: index(16)][by.min.1 + block.y * 8 +: index(10)] f32 shared at by.xo, 640 bytes"
+                          "  // t.mlc:6 compute_at(by, xo)\n"
+                          "      produce bx\n"
+                          "        if thread.y + block.y * 8 <= min(by.extent.1 - 1, block.y * 8 + 7) + 2\n");
+    ck_assert_ptr_nonnull(strstr(T.loops, "      barrier\n      if thread.y < 8\n"));
+    ck_assert_int_eq(text_count("barrier"), 1);
+    check(2);
+    ck_assert_int_eq(T.allocs, 3 * 3); /* once a block */
+}
+END_TEST
+
+/* Without threads of its own it is computed by one. */
+START_TEST(one_thread) {
+    text_open(BLUR "plan p { by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); bx: compute_at(by, xo); }");
+    is_text("      if thread.x < 1", "      if thread.x < 1 && thread.y < 1\n        produce bx\n          for bx.y in [");
+    check(2);
+}
+END_TEST
+
+/* In the threads, memory is their own. */
+START_TEST(own_producer) {
+    text_open(BLUR "plan p { by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); bx: compute_at(by, xi), store_in(register), unroll(y); }");
+    is_text("          alloc", "          alloc bx[by.min.0 + thread.x + block.x * 16 +: index(1)][by.min.1 + thread.y + block.y * 8 +: index(3)] f32 register");
+    ck_assert_int_eq(text_count("barrier"), 0);
+    check(2);
+    text_open(BLUR "plan p { by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); bx: compute_at(by, yi); }"); /* between the loops of threads: each makes it all */
+    is_text("        alloc", "        alloc bx[by.min.0 + block.x * 16 +: index(16)][by.min.1 + thread.y + block.y * 8 +: index(3)] f32 stack");
+    check(2);
+    text_open(BLUR "plan p { by: gpu_single_thread(); bx: compute_at(by, x); }");
+    check(2);
+}
+END_TEST
+
+/* In a loop that all threads run, the memory is read yet by the iteration before. */
+#define SUM \
+    HEAD "a(x, y) = in(x, y) * 3; b(x, y) = in(x, y) + 1;\nrdom r(0, 12);\nc(x, y) = 0.0;\nc(x, y) += a(r, y) * b(x, r);\noutput c;\n"
+START_TEST(back_edge) {
+    text_open(SUM "plan p { c: gpu_tile(x, y, xo, yo, xi, yi, 8, 4);\n"
+                  "c.u0: split(r, ro, ri, 4), tile(x, y, xo, yo, xi, yi, 8, 4), reorder(xi, yi, ri, ro, xo, yo), gpu_blocks(xo, yo), gpu_threads(xi, yi);\n"
+                  "a: compute_at(c.u0, ro), gpu_threads(x, y);\nb: compute_at(c.u0, ro), gpu_threads(x, y); }");
+    is_text("    kernel c_u0", "    kernel c_u0 in blocks [(c.extent.0 + 7) / 8, (c.extent.1 + 3) / 4] of threads [8, 4]");
+    ck_assert_ptr_nonnull(strstr(T.loops, "        produce a\n          barrier\n")); /* one before both, */
+    ck_assert_int_eq(text_count("barrier"), 2);                                /* one before they are read */
+    check(2);
+    ck_assert_int_eq(T.stats.kernels, 2);
+}
+END_TEST
+
+START_TEST(two_kernels) {
+    text_open(BLUR "plan p { by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); bx: compute_root(), gpu_tile(x, y, xo, yo, xi, yi, 8, 8); }");
+    is_text("  alloc", "  alloc bx[by.min.0 +: by.extent.0][by.min.1 +: by.extent.1 + 2] f32 heap at root  // t.mlc:6 compute_root()\n"
+                       "  produce bx\n"
+                       "    move bx to device for writing all\n"
+                       "    move in to device\n"
+                       "    kernel bx in");
+    ck_assert_ptr_nonnull(strstr(T.loops, "  produce by\n    move by to device for writing all\n    move bx to device\n    kernel by in"));
+    check(2);
+    ck_assert_int_eq(T.stats.to_device, 1); /* in */
+    ck_assert_int_eq(T.stats.to_host, 1);   /* by: bx never comes to the host */
+}
+END_TEST
+
+#define THREE \
+    HEAD "f(x, y) = in(x, y) * 2; g(x, y) = f(x, y) + f(x, y + 1); h(x, y) = g(x, y) * g(x + 1, y) - f(x, y);\noutput h;\n"
+START_TEST(host_between) {
+    text_open(THREE "plan p { h: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); f: compute_root(), gpu_tile(x, y, xo, yo, xi, yi, 16, 8);\n"
+                    "g: compute_root(), parallel(y); }");
+    is_text("  move g to host", "  move g to host for writing\n  move f to host\n  produce g\n    for g.y in [h.min.1 +: h.extent.1) parallel");
+    ck_assert_ptr_nonnull(strstr(T.loops, "    move h to device for writing all\n    move g to device\n    move f to device\n    kernel h in"));
+    check(2);
+    ck_assert_int_eq(T.stats.to_device, 2); /* in, g */
+    ck_assert_int_eq(T.stats.to_host, 2);   /* f, h */
+}
+END_TEST
+
+/* A loop of the host runs a kernel an iteration: none stores all of the memory, which is taken outside. */
+START_TEST(launched_in_a_loop) {
+    text_open(BLUR "plan p { by: split(y, yo, yi, 4); bx: store_root(), compute_at(by, yo), split(x, xo, xi, 8), gpu_blocks(xo), gpu_threads(xi); }");
+    is_text("          move bx", "          move bx to device for writing\n          move in to device\n          kernel bx in blocks [");
+    check(2);
+    text_open(BLUR "plan p { by: gpu_blocks(x); bx: compute_root(); }");
+    check(2);
+    text_open(BLUR "plan p { by: split(y, yo, yi, 4), reorder(yi, x, yo), gpu_blocks(x), gpu_threads(yi); bx: compute_at(by, yo); }");
+    check(2);
+}
+END_TEST
+
+/* Stages of one Func in a kernel: each a part, with a barrier between; in a loop, one more at its start. */
+START_TEST(stages) {
+    text_open(HEAD "rdom r(0, 4);\nf(x, y) = in(x, y);\nf(x, y) += in(x + r, y);\nf(x, y) = f(x, y) * 2;\n"
+                   "g(x, y) = f(x, y) + f(x + 1, y);\noutput g;\n"
+                   "plan p { g: gpu_tile(x, y, xo, yo, xi, yi, 8, 4); f: compute_at(g, xo), gpu_threads(x, y); f.u0: gpu_threads(x, y); }");
+    is_text("    kernel", "    kernel g in blocks [(g.extent.0 + 7) / 8, (g.extent.1 + 3) / 4] of threads [9, 4]");
+    ck_assert_int_eq(text_count("barrier\n"), 3);
+    ck_assert_ptr_nonnull(strstr(T.loops, "      barrier\n      if thread.x < 1 && thread.y < 1\n        produce f.u1\n"));
+    check(2);
+    text_open(HEAD "rdom r(0, 4);\nf(x, y) = in(x, y);\nf(x, y) += in(x + r, y);\ng(x, y) = f(x, y) + f(x + 1, y);\noutput g;\n"
+                   "plan p { f: compute_root(), gpu_tile(x, y, xo, yo, xi, yi, 8, 4); f.u0: gpu_tile(x, y, xo, yo, xi, yi, 4, 4); }");
+    is_text("    move f to device for writing\n", "    move f to device for writing\n    move in to device\n    kernel f_u0 in");
+    check(2);
+}
+END_TEST
+
+/* Vectors, unrolled loops and tails in threads; blocks and threads in three dimensions. */
+START_TEST(shapes) {
+    static const char *const plan[] = {
+        "by: split(x, xo, xi, 32), split(xi, xt, xv, 4), gpu_blocks(xo, y), gpu_threads(xt), vectorize(xv);",
+        "by: tile(x, y, xo, yo, xi, yi, 8, 8, .tail = guard), gpu_blocks(xo, yo), gpu_threads(yi); bx: compute_at(by, xi), unroll(y);",
+        "by: gpu_tile(x, y, xo, yo, xi, yi, 8, 8, .tail = predicate); bx: compute_root(), gpu_tile(x, y, xo, yo, xi, yi, 8, 8, .tail = round);",
+        "by: tile(x, y, xo, yo, xi, yi, 8, 8), tile(xi, yi, xt, yt, xs, ys, 2, 4), gpu_blocks(xo, yo), gpu_threads(xs, xt, yt), unroll(ys);",
+        "by: split(y, yo, yi, 8), split(yo, yp, yq, 2), split(x, xo, xi, 4), reorder(xi, yi, xo, yq, yp), gpu_blocks(xo, yq, yp), gpu_threads(xi), unroll(yi); bx: compute_at(by, xo), vectorize(x, 4);",
+        "by: gpu_tile(x, y, xo, yo, xi, yi, 8, 8); bx: in(by, bb); bb: compute_at(by, xo), gpu_threads(x, y), align_storage(x, 8); bx: compute_at(by, xo), gpu_threads(y);",
+        "by: specialize(by.extent.0 == 37) { gpu_tile(x, y, xo, yo, xi, yi, 16, 8) }; by: gpu_blocks(y);",
+    };
+    char text[1024];
+    snprintf(text, sizeof text, BLUR "plan p { %s }", plan[_i]);
+    text_open(text);
+    check(2);
+}
+END_TEST
+
+/* A shape that no part has alone, memories that are too large together, what runs beside a task. */
+START_TEST(refused) {
+    static const char *const plan[][2] = {
+        { "by: tile(x, y, xo, yo, xi, yi, 120, 6), gpu_blocks(xo, yo), gpu_threads(xi); bx: compute_at(by, xo), reorder(y, x), gpu_threads(y, x);",
+          "t.mlc:5: schedule by: gpu_threads(xi): a block of by has 14400 threads, more than the 1024 that a GPU runs; take smaller tiles, or leave loops serial" },
+        { "by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); f: compute_at(by, xo), align_storage(x, 4096); bx: compute_at(by, xo), align_storage(x, 4096);",
+          "t.mlc:5: schedule by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8): a block of by holds 294912 bytes of shared memory, more than the 232448 that a GPU has; take smaller tiles, or compute less there" },
+        { "by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); f: compute_root(), async(); bx: compute_root();",
+          "t.mlc:5: schedule by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8): by runs beside a task for f, which does not go with a GPU yet; drop that, or compute it on the CPU, with no loop of a GPU in or around it" },
+    };
+    char text[1024];
+    snprintf(text, sizeof text, HEAD "f(x, y) = in(x, y) * 2; bx(x, y) = f(x, y) + f(x + 1, y); by(x, y) = bx(x, y) + bx(x, y + 1);\n"
+             "output by;\nplan p { %s }", plan[_i][0]);
+    text_open(text);
+    ck_assert_str_eq(text_lower(NULL, NULL, 0), plan[_i][1]);
+}
+END_TEST
+
+Suite *kernels_suite(void) {
+    Suite *s = suite_create("kernels");
+    TCase *tc = tcase_create("kernels");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, map);
+    tcase_add_test(tc, shared_producer);
+    tcase_add_test(tc, one_thread);
+    tcase_add_test(tc, own_producer);
+    tcase_add_test(tc, back_edge);
+    tcase_add_test(tc, two_kernels);
+    tcase_add_test(tc, host_between);
+    tcase_add_test(tc, launched_in_a_loop);
+    tcase_add_test(tc, stages);
+    tcase_add_loop_test(tc, shapes, 0, 7);
+    tcase_add_loop_test(tc, refused, 0, 3);
+    suite_add_tcase(s, tc);
+    return s;
+}
