@@ -341,11 +341,11 @@ static int fake_cuModuleUnload(void *module) {
 static int fake_cuModuleGetFunction(FakeFunction **function, void *module, const char *name) {
     int rc = enter_context("cuModuleGetFunction");
     if (rc) return leave(rc);
-    for (int i = 0; i < n_functions; i++)
-        if (!strcmp(functions[i].name, name)) return *function = &functions[i], leave(OK);
     const void *image;
     memcpy(&image, module, sizeof image);
     const FakeFunction *found = finder ? finder(image, name) : NULL;
+    for (int i = 0; i < n_functions; i++)
+        if (!strcmp(functions[i].name, name) && (!found || functions[i].run == found->run)) return *function = &functions[i], leave(OK);
     if (!found) return leave(NOT_FOUND);
     functions[n_functions] = *found;
     *function = &functions[n_functions++];
