@@ -48,6 +48,7 @@ typedef struct {
     int n_funcs, n_inputs; /* inputs come first; the last Func is the output "out" */
     GenParam param[GEN_MAX_PARAMS];
     int n_params;
+    bool gpu; /* plans with kernels */
     int next_name, budget; /* budget: nodes that expressions may still take */
 } Gen;
 
@@ -91,7 +92,7 @@ void gen_expect_all(GenCounts *c); /* its rows; those of gen_expr.c and gen_prog
 void gen_expect(GenCounts *c, const char *name);
 void gen_expect_expressions(GenCounts *c);
 void gen_expect_program(GenCounts *c);
-/* Prints it; the number of rows that were counted less often than `least`, which are named. */
-int gen_print_counts(const GenCounts *c, long least);
+/* Prints it; the number of rows, of kernels or of all others, that were counted less often than `least`, which are named. */
+int gen_print_counts(const GenCounts *c, bool gpu, long least);
 
 #endif

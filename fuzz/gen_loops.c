@@ -114,12 +114,25 @@ static const Tail *a_tail(Plan *p, const Nest *n, const Loop *l, int factor) {
     return &tails[0];
 }
 
+const char *tail_of_kernel(Plan *p, const Nest *n, int first, int count, int *by) {
+    static const int small[] = { 1, 2, 3, 4, 5, 7, 8, 16 };
+    const Tail *t = &tails[gen_below(p->g, N_TAILS)];
+    for (int i = 0; i < count; i++) by[i] = small[gen_below(p->g, 8)];
+    bool fit = !t->again && !t->blends;
+    for (int i = 0; i < count; i++) fit &= fits(p, n, &n->loop[first + i], by[i], t);
+    return fit || p->careless || one_in(p, 200) ? t->name : one_in(p, 2) ? "auto" : "guard";
+}
+
 /* ---- changes of the nest ---- */
 
 static void parts_of(const Loop *old, int factor, const Tail *t, Loop *out, Loop *in) {
     *in = (Loop){ .rvar = old->rvar, .dim = old->dim, .extent = factor, .last = t->innermost, .overlaps = old->overlaps || t->blends };
     *out = (Loop){ .rvar = old->rvar, .dim = old->dim, .outer = true, .overlaps = old->overlaps || t->blends || t->again,
                    .size = (old->size + factor - 1) / factor };
+}
+
+void split_loop(const Loop *old, int factor, Loop *out, Loop *in) {
+    parts_of(old, factor, &tails[1], out, in);
 }
 
 static void split(Plan *p, Nest *n) {
@@ -234,7 +247,7 @@ static bool may_be(Plan *p, const Nest *n, Mark kind, int i) {
     for (int k = 0; kind == VECTORIZE && k < n->n; k++)
         if (n->loop[k].vector) return false;
     if (l->rvar && (kind == VECTORIZE || kind == PARALLEL) && !may_meet(n, kind, i)) return false;
-    if (kind == PARALLEL && l->overlaps && !one_in(p, 50)) return false;
+    if (kind == PARALLEL && (n->gpu || l->overlaps) && !one_in(p, 50)) return false;
     return true;
 }
 
@@ -266,7 +279,7 @@ static void mark(Plan *p, Nest *n) {
 
 static void atomic(Plan *p, Nest *n) {
     bool folds = n->stage && is_fold(p, n, &n->exact);
-    if (p->careless ? !n->stage && !one_in(p, 4) : !folds || n->atomic) return;
+    if (p->careless ? !n->stage && !one_in(p, 4) : !folds || n->atomic || n->gpu) return;
     put(p, "atomic", "%s", folds && n->exact && !one_in(p, 4) ? "" : ".reassociate");
     n->atomic = true;
     mark(p, n);
@@ -326,7 +339,7 @@ static int shared_loops(const Nest *a, const Nest *b) {
     int n = 0;
     while (n < a->n && n < b->n) {
         const Loop *x = &a->loop[a->n - 1 - n], *y = &b->loop[b->n - 1 - n];
-        if (strcmp(x->name, y->name) || y->vector || x->parallel != y->parallel) break;
+        if (strcmp(x->name, y->name) || y->vector || x->parallel != y->parallel || x->block != y->block) break;
         n++;
     }
     return n;
@@ -348,8 +361,9 @@ static void specialize_one(Plan *p, Nest *so_far, int deep) {
     p->in_braces = true;
     p->lines = 0;
     for (int i = gen_below(p->g, 3); i > 0; i--) move(p, &n);
+    if (p->g->gpu && one_in(p, 2)) kernel(p, &n);
     if (deep < 2 && one_in(p, 6)) specialize_one(p, &n, deep + 1);
-    if (one_in(p, 8)) prefetch(p, &n, gen_below(p->g, p->g->n_inputs));
+    if (one_in(p, 8) && !(n.gpu && !one_in(p, 8))) prefetch(p, &n, gen_below(p->g, p->g->n_inputs));
     if (!n.special) mark(p, &n);
     p->in_braces = in_braces;
     p->lines = lines + 1;
@@ -376,6 +390,7 @@ static void partition(Plan *p, Nest *n) {
 /* Stores rarely: most memory is not aligned for them, which ends the run. */
 static void stream(Plan *p, Nest *n) {
     bool vector = p->careless, rvars = false;
+    if (n->gpu && !one_in(p, 20)) return;
     for (int i = 0; i < n->n; i++) vector |= n->loop[i].vector, rvars |= n->loop[i].rvar;
     if (vector && one_in(p, 2)) put(p, "stream_loads", "%s", "");
     if (vector && one_in(p, 4) && (!rvars || p->careless)) put(p, "stream_stores", "%s", "");
@@ -406,8 +421,10 @@ static const struct {
 } last[] = { { 6, rename_loop }, { 2, share }, { 8, specialize }, { 6, partition }, { 12, stream }, { 24, fail } };
 
 void loops(Plan *p, Nest *n) {
-    for (int i = gen_below(p->g, 6); i > 0; i--) move(p, n);
-    if (!one_in(p, 3)) mark(p, n);
+    if (p->g->gpu) start_kernel(p, n);
+    for (int i = gen_below(p->g, n->gpu ? 4 : 6); i > 0; i--) move(p, n);
+    if (!one_in(p, n->gpu ? 2 : 3)) mark(p, n);
+    if (p->g->gpu && !one_in(p, 10)) kernel(p, n);
     for (int i = 0; i < (int)(sizeof last / sizeof *last); i++)
         if (one_in(p, last[i].one_in)) last[i].draw(p, n);
 }

@@ -82,6 +82,7 @@ void call_loops(Plan *p, int k) {
 
 /* A task of its own, which what is stored outside of it must let run ahead: rarely. */
 static bool task(Plan *p, bool ring) {
+    if (p->g->gpu && !p->careless && !one_in(p, 30)) return false;
     bool own = one_in(p, p->careless ? 3 : 5) && (p->careless || ring || !p->stored || one_in(p, 6));
     if (own) put(p, "async", "%s", "");
     return own;
@@ -107,12 +108,13 @@ static bool may_store(const Plan *p, const Path *path, int j, int i) {
 static void compute_inside(Plan *p, int k, const Path *path) {
     Gen *g = p->g;
     int i = one_in(p, 3) ? gen_below(g, path->n) : path->n - 1 - gen_below(g, path->n < 2 ? 1 : 2), j = gen_below(g, i + 2);
+    for (; i + 1 < path->n && loop_at(p, &path->at[i])->block && loop_at(p, &path->at[i + 1])->block && !p->careless; j++) i++; /* nothing between blocks */
     bool stores = !func_of(p, k)->stage && one_in(p, 2) && j <= i;
     p->stored = stores && (p->careless || may_store(p, path, j, i) || one_in(p, 50));
     if (p->stored && j) put_site(p, "store_at", &path->at[j - 1]);
     else if (p->stored) put(p, "store_root", "%s", "");
     put_site(p, "compute_at", &path->at[i]);
-    bool ring = p->stored ? one_in(p, 3) : p->careless && one_in(p, 8);
+    bool ring = p->g->gpu && !one_in(p, 20) ? false : p->stored ? one_in(p, 3) : p->careless && one_in(p, 8);
     if (ring) put(p, "ring_buffer", "%d", 1 + gen_below(g, 3));
     p->folds = p->stored && !ring ? loop_at(p, &path->at[i])->dim : -1;
     bool turns = task(p, ring) || ring;
@@ -140,7 +142,7 @@ bool place(Plan *p, int k) {
     } else {
         put(p, "compute_root", "%s", "");
         bool own = task(p, false);
-        if ((!own || p->careless) && one_in(p, 6)) put(p, "memoize", "%s", one_in(p, 2) ? "7" : "");
+        if ((!own || p->careless) && one_in(p, p->g->gpu ? 90 : 6)) put(p, "memoize", "%s", one_in(p, 2) ? "7" : "");
     }
     return true;
 }
@@ -161,17 +163,30 @@ static void align_storage(Plan *p, const GenFunc *f) {
     put(p, "align_storage", "%s, %d", some_arg(p, f), a_factor(p));
 }
 
+/* A kernel makes no checks. */
+static bool may_check(Plan *p) {
+    return !p->g->gpu || p->careless || one_in(p, 12);
+}
+
 static void bound_storage(Plan *p, const GenFunc *f) {
+    if (!may_check(p)) return;
     put(p, "bound_storage", "%s, %d", some_arg(p, f), one_in(p, 8) ? a_factor(p) : 96);
 }
 
 static void fold_storage(Plan *p, const GenFunc *f) {
+    if (!may_check(p)) return;
     if ((p->folds < 0 || p->folds >= f->rank) && !p->careless) return;
     put(p, "fold_storage", "%s, %d%s", p->careless ? some_arg(p, f) : arg_name(f, p->folds), one_in(p, 3) ? a_factor(p) : 32,
         one_in(p, 3) ? ", .way = both" : one_in(p, 4) ? ", .way = forward" : "");
 }
 
 static void store_in(Plan *p, const GenFunc *f) {
+    static const char *const gpu[][4] = { { "heap", "heap", "auto", "auto" }, { "heap", "heap", "auto", "auto" },
+                                          { "shared", "shared", "shared", "auto" }, { "stack", "stack", "auto", "register" } };
+    if (p->g->gpu && !p->careless && !one_in(p, 20)) {
+        put(p, "store_in", "%s", gpu[gpu_level(p, p->at_hand)][gen_below(p->g, 4)]);
+        return;
+    }
     static const char *const where[] = { "heap", "heap", "heap", "auto", "auto", "stack", "stack", "register" };
     const char *memory = f->rank ? where[gen_below(p->g, 8)] : where[gen_below(p->g, 2) ? 7 : gen_below(p->g, 7)];
     bool small = *memory == 's' && !one_in(p, 4); /* the stack wants to know how large it is */
@@ -189,6 +204,7 @@ static void align_extent(Plan *p, const GenFunc *f) {
 }
 
 static void bound_extent(Plan *p, const GenFunc *f) {
+    if (!may_check(p)) return;
     put(p, "bound_extent", "%s, %d", some_arg(p, f), 40 + gen_below(p->g, 80)); /* which may be too small */
 }
 
@@ -216,6 +232,7 @@ static void promises(Plan *p, const GenFunc *f) {
 }
 
 void memory(Plan *p, int k) {
+    p->at_hand = k;
     const GenFunc *f = func_of(p, k);
     if (!f->rank && !f->output) store_in(p, f); /* one value: any memory holds it */
     if (!f->rank) return;

@@ -84,7 +84,7 @@ void schedule(Plan *p, int k) {
         if (has_loops && one_in(p, 40)) put(p, "unscheduled", "%s", "");
         if (s == 0 && !f->stage) memory(p, k);
         if (!has_loops) call_loops(p, k);
-        if (s == 0 && one_in(p, 16)) put(p, one_in(p, 2) ? "profile" : "trace", "%s", "");
+        if (s == 0 && one_in(p, p->g->gpu ? 200 : 16)) put(p, one_in(p, 2) ? "profile" : "trace", "%s", "");
         if (parts) schedule_parts(p, parts);
     }
 }
@@ -96,7 +96,7 @@ static void prefetch_some(Plan *p) {
             Nest *n = &p->nest[k][s];
             int f = gen_below(p->g, n_all(p));
             bool there = func_of(p, f)->input || (!p->inlined[f] && !p->around[f].n && !func_of(p, f)->output);
-            if (p->inlined[k] || !n->n || n->failed || !one_in(p, 4)) continue;
+            if (p->inlined[k] || !n->n || n->failed || !one_in(p, n->gpu ? 80 : 4)) continue;
             if (!p->careless && (!there || f == k || !reads(p, k, s, f))) continue;
             at_stage(p, func_of(p, k), s);
             prefetch(p, n, f);

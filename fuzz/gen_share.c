@@ -42,9 +42,10 @@ static bool liken(Plan *p, Nest *n, int i, const Loop *lead) {
     bool marks = lead->parallel && !l->used && !l->rvar && !l->overlaps && is_named(l);
     for (int j = 0; j < n->n; j++)
         if (j != i && !strcmp(n->loop[j].name, lead->name)) return false;
-    if (!marks && (l->used != lead->used || l->parallel != lead->parallel || l->vector != lead->vector)) return false;
+    if (!marks && (l->used != lead->used || l->parallel != lead->parallel || l->block != lead->block || l->vector != lead->vector)) return false;
     if (strcmp(l->name, lead->name) && (!is_named(l) || !is_named(lead))) return false;
-    if (marks) put(p, "parallel", "%s", l->name), l->used = l->parallel = true;
+    if (marks) put(p, lead->block ? "gpu_blocks" : lead->thread ? "gpu_threads" : "parallel", "%s", l->name), l->used = l->parallel = true;
+    if (marks) l->block = lead->block, l->thread = lead->thread;
     if (strcmp(l->name, lead->name)) put(p, "rename", "%s, %s", l->name, lead->name);
     memcpy(l->name, lead->name, sizeof l->name);
     return true;

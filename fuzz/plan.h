@@ -8,6 +8,7 @@
  *     moves     gen_loops.c    what changes or marks the loops of a stage
  *     last      gen_loops.c    what is said of a stage when its loops are done
  *     of_func   gen_place.c    the memory and the box of a Func that is computed
+ *     kernel    gen_gpu.c      blocks and threads
  *     at_end    gen_plan.c     what needs to know all stages and places
  * Its row in the table at the end of a run comes from directives.def by itself. */
 #ifndef FUZZ_PLAN_H
@@ -20,6 +21,7 @@ enum { MAX_LOOPS = 12, MOST_WRAPS = 6, MOST_STAGES = 4, FUNCS = GEN_MAX_FUNCS + 
 typedef struct {
     char name[24];
     bool rvar, vector, parallel, fused;
+    bool block, thread; /* of a GPU: parallel too */
     bool used;        /* parallel, vector or unrolled already */
     bool outer, last; /* outer part of a split; a tail lets nobody split it again */
     bool overlaps;    /* the tail of what it stems from runs points again, or stores what it read: not parallel */
@@ -39,6 +41,7 @@ typedef struct {
     int func, stage;
     int shares;           /* so many of the outermost loops are another stage's, */
     Site with;            /* down to this one */
+    bool gpu;             /* in a kernel, or to become one */
     bool atomic, exact;   /* an atomic update; nobody can tell the order of what it joins */
     bool special, failed; /* has specializations; the last of which refuses all other calls */
     unsigned conditions;  /* kinds of conditions that these have already, or those around it */
@@ -71,6 +74,7 @@ typedef struct {
     bool stored;     /* the Func at hand is stored outside of where it is computed, */
     int folds;       /* ... so that dimension `folds` may be folded; -1: none */
     char stage[40];  /* the stage at hand */
+    int at_hand;     /* the Func whose memory is drawn */
     bool in_braces;  /* directives go into the braces of one that is open, where `lines` stand already */
     int lines;
     Site level[8];   /* where the levels l0, l1 ... are, which the last lines say */
@@ -96,6 +100,17 @@ void insert_loop(Nest *n, int at, Loop l);
 bool is_named(const Loop *l); /* later lines can name it */
 bool stores_at_vars(const Plan *p, int k); /* all its updates store at its Vars alone */
 void prefetch(Plan *p, const Nest *n, int f);
+
+/* Two loops that a split with the guard tail, or no worse, makes of one. */
+void split_loop(const Loop *old, int factor, Loop *out, Loop *in);
+/* Factors of count loops from `first` on for tiles of a block, and a tail for all. */
+const char *tail_of_kernel(Plan *p, const Nest *n, int first, int count, int *by);
+
+/* gen_gpu.c: whose are the loops around Func k? */
+typedef enum { OF_HOST, OF_TASK, OF_BLOCK, OF_THREAD } GpuLevel;
+GpuLevel gpu_level(const Plan *p, int k);
+void start_kernel(Plan *p, Nest *n);
+void kernel(Plan *p, Nest *n);
 
 /* gen_share.c */
 void share(Plan *p, Nest *n);

@@ -1,8 +1,9 @@
 /* schedules.c - random programs under random plans against the oracle.
  *
- *     fuzz_schedules [-n N] [-s SEED] [-j WORKERS] [-c] [-q] [-p] [-z] [-m] [FILE ...]
+ *     fuzz_schedules [-n N] [-s SEED] [-j WORKERS] [-c] [-g] [-q] [-p] [-z] [-m] [FILE ...]
  *         -n  how many programs (default 500)      -s  first seed (default: from the clock; printed)
  *         -c  careless plans: most are refused, by a row of errors.def; compiles none, unless given twice
+ *         -g  plans with kernels of a GPU, in the loop interpreter alone
  *         -q  no compiler                          -p  prints the program of seed SEED and how it fares
  *         -z  does not shrink what fails           FILE: runs these texts; -m prints what fails, made smaller
  *
@@ -58,7 +59,7 @@ static Shared *shared;
 static Worker *self; /* NULL: the parent */
 static GenCounts rows; /* all of them, each 0 */
 static int careless, workers = 2;
-static bool quick, smaller, shrinks = true;
+static bool quick, gpu, smaller, shrinks = true;
 
 static void add(long *to, long n) {
     __atomic_fetch_add(to, n, __ATOMIC_RELAXED);
@@ -138,6 +139,7 @@ static bool draw(uint64_t seed, Trial *t) {
     t->counts = rows;
     g->counts = &t->counts;
     gen_program(g, seed);
+    g->gpu = gpu;
     for (int tries = 0, program = g->n; tries < TRIES; tries++) {
         g->n = program;
         g->text[program] = 0;
@@ -283,7 +285,7 @@ static void run_all(uint64_t first, long n) {
 
 static int table(long n) {
     memcpy(rows.count, shared->count, sizeof rows.count);
-    int few = gen_print_counts(&rows, careless ? 0 : n >= EXPECT_100 ? 100 : n >= EXPECT_EACH);
+    int few = gen_print_counts(&rows, gpu, careless ? 0 : n >= EXPECT_100 ? 100 : n >= EXPECT_EACH);
     for (long i = 0; i < shared->slow && i < MOST_SLOW; i++) printf("too slow: seed %llu\n", (unsigned long long)shared->slow_seed[i]);
     printf("errors met:\n");
     for (int e = 1; e < ERR_COUNT; e++)
@@ -353,12 +355,13 @@ int main(int argc, char **argv) {
     long n = 500;
     uint64_t first = (uint64_t)time(NULL) * 1000;
     bool one = false;
-    for (int c; (c = getopt(argc, argv, "n:s:j:pcqmz")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "n:s:j:pcgqmz")) != -1;) {
         if (c == 'n') n = atol(optarg);
         else if (c == 's') first = strtoull(optarg, NULL, 10);
         else if (c == 'j') workers = atoi(optarg);
         else if (c == 'p') one = true;
         else if (c == 'c') careless++;
+        else if (c == 'g') gpu = quick = true;
         else if (c == 'q') quick = true;
         else if (c == 'm') smaller = true;
         else if (c == 'z') shrinks = false;
