@@ -175,6 +175,10 @@ static void print_kernels(Compile *c, mlc_module *m, const Program *p, int varia
         Place place = sch_place(&c->arena, p->kernel.at[0]->line);
         fault_raise(&c->fault, ERR_GPU_TARGET, &place, p->kernel.at[0]->name, c->options.target);
     }
+    if (c->options.profile || c->options.trace) {
+        Place place = sch_place(&c->arena, p->kernel.at[0]->line);
+        fault_raise(&c->fault, ERR_GPU_WATCHED, &place, p->kernel.at[0]->name, c->options.profile ? "profile" : "trace");
+    }
     CHECK(&c->fault, variant == DENSE || m->meta.n_kernels == p->kernel.n);
     m->meta.n_kernels = p->kernel.n;
     m->meta.kernel = ARENA_ARRAY(&m->arena, const char *, p->kernel.n);
