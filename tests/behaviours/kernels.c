@@ -8,12 +8,10 @@
 #include "nvrtc/nvrtc.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 static void fail(Case *c, const char *what, const char *detail) {
     if (c->state == CASE_FAILED) return;
@@ -74,70 +72,6 @@ void kernels_compile(Kernels *k, Case *c, const char *name) {
 
 /* ---- running ---- */
 
-enum { LOADED = 256 };
-static struct {
-    const void *image;
-    char digest[33];
-    void *handle;
-    FakeFunction function[16];
-    int n;
-} loaded[LOADED];
-static int n_loaded;
-
-/* An ELF file ends with the headers of its sections. */
-static size_t size_of(const void *image) {
-    Elf64_Ehdr h;
-    memcpy(&h, image, sizeof h);
-    return (size_t)h.e_shoff + (size_t)h.e_shentsize * h.e_shnum;
-}
-
-static void *open_image(const void *image, size_t n) {
-    char path[] = "/tmp/mlc-image-XXXXXX";
-    int fd = mkstemp(path);
-    bool good = fd >= 0 && write(fd, image, n) == (ssize_t)n;
-    if (fd >= 0) close(fd);
-    void *h = good ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (!h) fprintf(stderr, "%s\n", dlerror());
-    unlink(path);
-    return h;
-}
-
-static void load_functions(int at) {
-    char name[64];
-    for (int i = 0; i < 16; i++) {
-        FakeFunction *f = &loaded[at].function[i];
-        const unsigned long *(*sizes)(void);
-        snprintf(name, sizeof name, "cpu_name_%d", i);
-        f->name = dlsym(loaded[at].handle, name);
-        if (!f->name) break;
-        snprintf(name, sizeof name, "cpu_run_%d", i);
-        *(void **)&f->run = dlsym(loaded[at].handle, name);
-        snprintf(name, sizeof name, "cpu_sizes_%d", i);
-        *(void **)&sizes = dlsym(loaded[at].handle, name);
-        for (const unsigned long *s = sizes(); *s && f->n_args < FAKE_ARGS; s++) f->arg_size[f->n_args++] = *s;
-        loaded[at].n++;
-    }
-}
-
-static const FakeFunction *find(const void *image, const char *name) {
-    char digest[33];
-    size_t n = size_of(image);
-    jit_digest(image, n, digest);
-    int at = 0;
-    while (at < n_loaded && strcmp(loaded[at].digest, digest)) at++;
-    if (at == n_loaded) {
-        if (n_loaded == LOADED) return NULL;
-        memcpy(loaded[at].digest, digest, sizeof digest);
-        loaded[at].handle = open_image(image, n);
-        if (!loaded[at].handle) return NULL;
-        n_loaded++;
-        load_functions(at);
-    }
-    for (int i = 0; i < loaded[at].n; i++)
-        if (!strcmp(loaded[at].function[i].name, name)) return &loaded[at].function[i];
-    return NULL;
-}
-
 static const char *path_of(const Kernels *k, const char *name, char *space, size_t size) {
     snprintf(space, size, "%s%s/tests/nvrtc/%s", *k->build == '/' ? "" : "./", k->build, name);
     return space;
@@ -161,7 +95,6 @@ static void run_fake(Kernels *k, Case *c, const FakeCuda *fake) {
     const char *before = getenv("MLC_NVRTC");
     snprintf(own, sizeof own, "%s", before ? before : "");
     fake->reset();
-    fake->find(find);
     setenv("MLC_LIBCUDA", path_of(k, "fake_cuda.so", driver, sizeof driver), 1);
     setenv("MLC_NVRTC", path_of(k, "fake_cpp.so", nvrtc, sizeof nvrtc), 1);
     case_run_public(c);

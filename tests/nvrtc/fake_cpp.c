@@ -1,7 +1,7 @@
 /* fake_cpp.c - a library with NVRTC's functions that makes of kernels code for this processor: C++ of g++ (cuda_cpp.h).
  *
  * What it gives in place of a cubin is a shared object.  For kernel i it exports `cpu_name_i`, `cpu_sizes_i` (the bytes of its
- * arguments, 0 ends them) and `cpu_run_i`, a FakeKernel; kernels.c hands these to the driver of fake_cuda.c. */
+ * arguments, 0 ends them) and `cpu_run_i`, a FakeKernel; the driver of fake_cuda.c loads it. */
 #include "../../fuzz/cuda_cpp.h"
 
 #include <stdio.h>

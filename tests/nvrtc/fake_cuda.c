@@ -2,13 +2,19 @@
  *
  * Everything is as late as it may be: what is put into a stream runs when somebody waits for the stream, so that a missing
  * wait shows.  Memory that is given back is filled with 0xdd when its turn in the stream comes; a block is used again in the
- * same stream at once, in another one only after that.  Pageable memory is read at once, page-locked memory late. */
+ * same stream at once, in another one only after that.  Pageable memory is read at once, page-locked memory late.
+ *
+ * Kernels are those that tests give, and what fake_cpp.c makes of CUDA C++: with MLC_NVRTC and MLC_LIBCUDA set to the two files
+ * any program runs its kernels on this processor. */
 #include "fake_cuda.h"
 
+#include <dlfcn.h>
+#include <elf.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST = 64, OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
 
@@ -44,11 +50,10 @@ typedef struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static FakeStats stats;
-static int n_devices, sticky;
-static size_t memory;
+static int n_devices = 1, sticky;
+static size_t memory = 1u << 30;
 static FakeFunction functions[MOST];
-static int n_functions, dynamic[MOST];
-static const FakeFunction *(*finder)(const void *image, const char *name);
+static int n_functions;
 static Stream streams[MOST];
 static Block *blocks;
 static uint64_t threshold;
@@ -109,7 +114,6 @@ static void fake_reset(void) {
     memory = 1u << 30;
     n_devices = 1;
     n_functions = depth = n_contexts = sticky = 0;
-    finder = NULL;
     failure.error = 0;
     pinned = NULL;
     threshold = 0;
@@ -132,10 +136,6 @@ static void fake_memory(size_t bytes) {
 
 static void fake_function(const FakeFunction *f) {
     functions[n_functions++] = *f;
-}
-
-static void fake_find(const FakeFunction *(*find)(const void *image, const char *name)) {
-    finder = find;
 }
 
 static void fake_fail(const char *function, int nth, int error) {
@@ -175,7 +175,7 @@ static int fake_depth(void) {
 
 static int fake_attribute(const char *function, int which) {
     for (int i = 0; i < n_functions; i++)
-        if (!strcmp(functions[i].name, function) && which == 8) return dynamic[i];
+        if (!strcmp(functions[i].name, function) && which == 8) return functions[i].dynamic;
     return -1;
 }
 
@@ -184,7 +184,7 @@ static int64_t fake_queued(void *stream) {
 }
 
 const FakeCuda *fake_cuda(void) {
-    static const FakeCuda steering = { fake_reset, fake_stats, fake_devices, fake_memory, fake_function, fake_find, fake_fail, fake_pin,
+    static const FakeCuda steering = { fake_reset, fake_stats, fake_devices, fake_memory, fake_function, fake_fail, fake_pin,
                                        fake_context, fake_current, fake_set_current, fake_depth, fake_attribute, fake_queued };
     return &steering;
 }
@@ -322,33 +322,77 @@ static int fake_cuCtxPopCurrent(Context **context) {
 
 /* ---- modules and launches ---- */
 
-static int fake_cuModuleLoadData(void **module, const void *image) {
+typedef struct {
+    void *library; /* what fake_cpp.c made; NULL: it has the functions of the tests alone */
+    FakeFunction *function[MOST];
+    int n;
+} Module;
+
+/* A library's file ends with the headers of its sections. */
+static void *library_in(const void *image) {
+    char file[] = "/tmp/mlc-image-XXXXXX";
+    Elf64_Ehdr h;
+    if (strncmp(image, ELFMAG, SELFMAG)) return NULL;
+    memcpy(&h, image, sizeof h);
+    size_t n = (size_t)h.e_shoff + (size_t)h.e_shnum * h.e_shentsize;
+    int fd = mkstemp(file);
+    bool good = fd >= 0 && write(fd, image, n) == (ssize_t)n;
+    if (fd >= 0) close(fd);
+    void *library = good ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
+    unlink(file);
+    return library;
+}
+
+static void *symbol(const Module *m, const char *what, int i) {
+    char name[64];
+    snprintf(name, sizeof name, "cpu_%s_%d", what, i);
+    return dlsym(m->library, name);
+}
+
+static FakeFunction *function_in(const Module *m, const char *name) {
+    const char *at;
+    const unsigned long *(*sizes)(void);
+    for (int i = 0; m->library && (at = symbol(m, "name", i)); i++) {
+        if (strcmp(at, name)) continue;
+        FakeFunction *f = calloc(1, sizeof *f);
+        f->name = at;
+        *(void **)&f->run = symbol(m, "run", i);
+        *(void **)&sizes = symbol(m, "sizes", i);
+        for (const unsigned long *k = sizes(); *k && f->n_args < FAKE_ARGS; k++) f->arg_size[f->n_args++] = *k;
+        return f;
+    }
+    return NULL;
+}
+
+static int fake_cuModuleLoadData(Module **module, const void *image) {
     int rc = enter_context("cuModuleLoadData");
     if (rc) return leave(rc);
-    *module = malloc(sizeof image);
-    memcpy(*module, &image, sizeof image);
+    *module = calloc(1, sizeof **module);
+    (*module)->library = library_in(image);
     stats.modules++;
     return leave(OK);
 }
 
-static int fake_cuModuleUnload(void *module) {
+/* Its kernels may be waiting in streams. */
+static int fake_cuModuleUnload(Module *m) {
     int rc = enter_context("cuModuleUnload");
-    free(module);
+    for (int i = 0; i < MOST; i++)
+        if (streams[i].last) flush(&streams[i], false);
+    for (int i = 0; i < m->n; i++) free(m->function[i]);
+    if (m->library) dlclose(m->library);
+    free(m);
     stats.modules--;
     return leave(rc);
 }
 
-static int fake_cuModuleGetFunction(FakeFunction **function, void *module, const char *name) {
+static int fake_cuModuleGetFunction(FakeFunction **function, Module *m, const char *name) {
     int rc = enter_context("cuModuleGetFunction");
     if (rc) return leave(rc);
-    const void *image;
-    memcpy(&image, module, sizeof image);
-    const FakeFunction *found = finder ? finder(image, name) : NULL;
     for (int i = 0; i < n_functions; i++)
-        if (!strcmp(functions[i].name, name) && (!found || functions[i].run == found->run)) return *function = &functions[i], leave(OK);
+        if (!strcmp(functions[i].name, name)) return *function = &functions[i], leave(OK);
+    FakeFunction *found = m->n < MOST ? function_in(m, name) : NULL;
     if (!found) return leave(NOT_FOUND);
-    functions[n_functions] = *found;
-    *function = &functions[n_functions++];
+    *function = m->function[m->n++] = found;
     return leave(OK);
 }
 
@@ -361,7 +405,7 @@ static int fake_cuFuncGetAttribute(int *value, int which, FakeFunction *f) {
 static int fake_cuFuncSetAttribute(FakeFunction *f, int which, int value) {
     int rc = enter_context("cuFuncSetAttribute");
     if (!rc && (which != 8 || value < 0 || value + f->static_shared > 232448)) rc = INVALID_VALUE;
-    if (!rc) dynamic[f - functions] = value;
+    if (!rc) f->dynamic = value;
     return leave(rc);
 }
 
@@ -380,7 +424,7 @@ static int fake_cuLaunchKernel(FakeFunction *f, unsigned gx, unsigned gy, unsign
                                unsigned shared, void *stream, void **args, void **extra) {
     int rc = enter_context("cuLaunchKernel");
     if (!rc && (!gx || !gy || !gz || !bx || !by || !bz || gy > 65535 || gz > 65535 || (uint64_t)bx * by * bz > 1024 || extra ||
-                (shared > 48 * 1024 && (int)shared > dynamic[f - functions])))
+                (shared > 48 * 1024 && (int)shared > f->dynamic)))
         rc = INVALID_VALUE;
     if (rc) return leave(rc);
     Op *o = put(stream, (Op){ .kind = LAUNCH, .function = *f, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared });

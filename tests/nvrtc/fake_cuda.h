@@ -16,6 +16,7 @@ typedef struct {
     FakeKernel *run;
     int n_args, static_shared;
     size_t arg_size[FAKE_ARGS];
+    int dynamic; /* as cuFuncSetAttribute left it */
 } FakeFunction;
 
 typedef struct {
@@ -32,8 +33,7 @@ typedef struct {
     FakeStats (*stats)(void);
     void (*devices)(int n);
     void (*memory)(size_t bytes);                      /* of each device */
-    void (*function)(const FakeFunction *f);           /* every module has it */
-    void (*find)(const FakeFunction *(*find)(const void *image, const char *name)); /* asked for others */
+    void (*function)(const FakeFunction *f);           /* every module has it, beside its own */
     void (*let_fail)(const char *function, int nth, int error); /* its nth call, counted from 0, or any function's: NULL */
     void (*pin)(const void *p, size_t bytes);          /* page-locked memory; NULL: none */
     void *(*context)(int device);                      /* a context of the program's own */

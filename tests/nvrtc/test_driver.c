@@ -114,7 +114,8 @@ END_TEST
 START_TEST(a_driver_that_fails_is_said) {
     fake->let_fail("cuInit", 0, 999);
     ck_assert_ptr_null(opened(1));
-    ck_assert_str_eq(fault.info.message, "starting the driver failed on GPU 1: an unknown error (the driver does not say what)" ENDS);
+    ck_assert_str_eq(fault.info.message, "starting the driver failed on GPU 1: an unknown error (the driver does not say what); "
+                     "nvidia-smi shows its state, compute-sanitizer what a kernel does wrong");
     fake->let_fail("cuMemPoolCreate", 0, 2);
     ck_assert_ptr_null(opened(0));
     ck_assert_str_eq(fault.info.message, "opening it failed on GPU 0: CUDA_ERROR_OUT_OF_MEMORY (out of memory)" ENDS);
