@@ -198,6 +198,127 @@ START_TEST(refused) {
 }
 END_TEST
 
+/* ---- planted faults: what the pass made, one thing of it taken away ---- */
+
+typedef enum { NO_BARRIER, NO_MOVE, NO_CONDITION } Fault1;
+typedef struct {
+    Fault1 what;
+    int at, met;
+    bool in_kernel;
+} Planted;
+
+static Stmt *plant(StmtMap *m, Stmt *s) {
+    Planted *p = m->user;
+    bool in_kernel = p->in_kernel;
+    bool is = p->what == NO_BARRIER ? s->kind == ST_BARRIER : p->what == NO_MOVE ? s->kind == ST_MOVE : s->kind == ST_IF && in_kernel;
+    p->in_kernel |= s->kind == ST_KERNEL;
+    bool here = is && p->met++ == p->at;
+    Stmt *now = st_map_kids(m, s);
+    p->in_kernel = in_kernel;
+    if (!here) return now;
+    return p->what == NO_CONDITION ? s->u.cond.yes : NULL;
+}
+
+/* Runs the program without the at-th of these; false where there are fewer.  `right`: with the values of the oracle. */
+static bool run_without(Fault1 what, int at, uint64_t seed, const mlc_buffer *want, mlc_buffer *have, bool *right) {
+    Fault fault = { 0 };
+    Arena a;
+    Interner ir;
+    Barrier barrier;
+    Planted planted = { what, at, 0, false };
+    arena_init(&a, NULL, &fault);
+    *right = false;
+    memset(have->data, 0xee, (size_t)mlc_buffer_count(have) * mlc_type_size(have->type));
+    if (FAULT_TRY(&fault, barrier)) {
+        ir_interner_init(&ir, &a, &T.ctx->ir);
+        LowerOptions o = { .name = "test", .stop_after = "kernels", .verify = true };
+        Func *out = T.out.f;
+        Program *p = low_lower(&a, &ir, sch_resolve(&ir, T.plan, &out, 1), &o);
+        StmtMap m = { .arena = &a, .ir = &ir, .stmt = plant, .user = &planted };
+        p->body = st_map(&m, p->body);
+        mlc_buffer **slot = ARENA_ARRAY(&a, mlc_buffer *, p->external.n + 1);
+        for (int i = 0; i < p->external.n; i++)
+            slot[p->external.at[i]->slot] = p->external.at[i]->is_input ? p->external.at[i]->func->bound : have;
+        if (planted.met > at) low_interpret(&a, p, slot, NULL, seed);
+        *right = !memcmp(want->data, have->data, (size_t)mlc_buffer_count(want) * mlc_type_size(want->type));
+        FAULT_END(&fault, barrier);
+    }
+    arena_free(&a);
+    return planted.met > at;
+}
+
+/* How many there are, and how many of them may be missed: no order of blocks and threads shows it. */
+static void count_missed(Fault1 what, int *all, int *missed) {
+    const int64_t size[2] = { 35, 19 }, min[2] = { -11, 6 };
+    Func *out = T.out.f;
+    text_bind(size, min);
+    mlc_buffer *want = text_buffer(out->type[0], 2, size, min, 0), *have = text_buffer(out->type[0], 2, size, min, 0);
+    ck_assert_msg(mlc_interpret(T.out, want), "%s", mlc_error(T.ctx));
+    *all = *missed = 0;
+    for (bool more = true; more; ) {
+        bool right = true;
+        for (uint64_t seed = 0; right && more && seed < SEEDS; seed++) more = run_without(what, *all, seed, want, have, &right);
+        *all += more;
+        *missed += more && right;
+    }
+    mlc_buffer_free(want);
+    mlc_buffer_free(have);
+    text_unbind();
+}
+
+#define MATMUL \
+    SUM "plan p { c: gpu_tile(x, y, xo, yo, xi, yi, 8, 4);\n" \
+        "c.u0: split(r, ro, ri, 4), tile(x, y, xo, yo, xi, yi, 8, 4), reorder(xi, yi, ri, ro, xo, yo), gpu_blocks(xo, yo), gpu_threads(xi, yi);\n" \
+        "a: compute_at(c.u0, ro), gpu_threads(x, y);\nb: compute_at(c.u0, ro), gpu_threads(x, y); }"
+
+START_TEST(barriers_needed) {
+    static const char *const text[] = {
+        BLUR "plan p { by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); bx: compute_at(by, xo), gpu_threads(x, y); }",
+        MATMUL,
+        HEAD "f(x, y) = in(x, y);\nf(x, y) = f(x, y) + in(x + 1, y);\ng(x, y) = f(x, y) + f(x + 1, y);\noutput g;\n"
+             "plan p { g: gpu_tile(x, y, xo, yo, xi, yi, 8, 4); f: compute_at(g, xo), gpu_threads(y); f.u0: gpu_threads(x, y); }",
+    };
+    static const int barriers[] = { 1, 2, 2 };
+    int all, missed;
+    text_open(text[_i]);
+    count_missed(NO_BARRIER, &all, &missed);
+    ck_assert_int_eq(all, barriers[_i]);
+    ck_assert_int_eq(missed, 0);
+}
+END_TEST
+
+/* Those that are needed nowhere bring what is there already. */
+START_TEST(moves_needed) {
+    static const char *const text[] = {
+        BLUR "plan p { by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); bx: compute_root(), gpu_tile(x, y, xo, yo, xi, yi, 8, 8); }",
+        THREE "plan p { h: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); f: compute_root(), gpu_tile(x, y, xo, yo, xi, yi, 16, 8); g: compute_root(); }",
+        BLUR "plan p { by: split(y, yo, yi, 4); bx: store_root(), compute_at(by, yo), split(x, xo, xi, 8), gpu_blocks(xo), gpu_threads(xi); }",
+    };
+    static const int moves[] = { 4, 7, 3 }, needless[] = { 1, 2, 0 };
+    int all, missed;
+    text_open(text[_i]);
+    count_missed(NO_MOVE, &all, &missed);
+    ck_assert_int_eq(all, moves[_i]);
+    ck_assert_int_eq(missed, needless[_i]);
+}
+END_TEST
+
+/* Those that may be missed keep threads from points past the end that nobody reads, or from storing what another does. */
+START_TEST(conditions_needed) {
+    static const char *const text[] = {
+        BLUR "plan p { by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); bx: compute_at(by, xo), gpu_threads(x, y); }",
+        HEAD "f(x, y) = in(x, y);\nf(x, y) = f(x, y) + in(x + 1, y);\ng(x, y) = f(x, y) + f(x + 1, y);\noutput g;\n"
+             "plan p { g: gpu_tile(x, y, xo, yo, xi, yi, 8, 4); f: compute_at(g, xo), gpu_threads(y); f.u0: gpu_threads(x, y); }",
+    };
+    static const int conditions[] = { 5, 7 }, needless[] = { 2, 3 };
+    int all, missed;
+    text_open(text[_i]);
+    count_missed(NO_CONDITION, &all, &missed);
+    ck_assert_int_eq(all, conditions[_i]);
+    ck_assert_int_eq(missed, needless[_i]);
+}
+END_TEST
+
 Suite *kernels_suite(void) {
     Suite *s = suite_create("kernels");
     TCase *tc = tcase_create("kernels");
@@ -213,6 +334,9 @@ Suite *kernels_suite(void) {
     tcase_add_test(tc, stages);
     tcase_add_loop_test(tc, shapes, 0, 7);
     tcase_add_loop_test(tc, refused, 0, 3);
+    tcase_add_loop_test(tc, barriers_needed, 0, 3);
+    tcase_add_loop_test(tc, moves_needed, 0, 3);
+    tcase_add_loop_test(tc, conditions_needed, 0, 2);
     suite_add_tcase(s, tc);
     return s;
 }
