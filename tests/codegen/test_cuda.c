@@ -74,8 +74,65 @@ static int one_after_the_other(void *user, int (*body)(void *closure, int64_t i)
     return failed;
 }
 
+/* ---- a GPU, where there is one ---- */
+
+typedef struct {
+    NvDevice *device;
+    NvModule *kernels;
+} RealGpu;
+
+static int real_move(void *user, void *call, mlc_gpu_memory *m, int to_device, int what) {
+    RealGpu *g = user;
+    uint32_t here = to_device ? MLC_ON_DEVICE : MLC_ON_HOST;
+    (void)call;
+    if (!m->device) ck_assert_int_eq(nv_alloc(g->device, NULL, m->bytes, &m->device), 0);
+    if (!(m->current & here) && to_device) ck_assert_int_eq(nv_to_device(g->device, NULL, m->device, m->host, m->bytes), 0);
+    if (!(m->current & here) && !to_device) ck_assert_int_eq(nv_to_host(g->device, NULL, m->host, m->device, m->bytes), 0);
+    m->current = what ? here : m->current | here;
+    return 0;
+}
+
+static void real_close(void *user, void *call, mlc_gpu_memory *m) {
+    RealGpu *g = user;
+    (void)call;
+    if (m->device) nv_free(g->device, NULL, m->device);
+}
+
+static int real_launch(void *user, void *call, int kernel, const int64_t grid[3], const int64_t threads[3], int64_t size, void **args) {
+    RealGpu *g = user;
+    (void)call;
+    int e = nv_launch(g->kernels, kernel, NULL, grid, threads, size, args);
+    ck_assert_msg(!e, "%s", nv_error_name(g->device, e));
+    return 0;
+}
+
+/* The GPU with a program's kernels; false where there is none. */
+static bool real_gpu(Program *p, const char *text, RealGpu *g) {
+    Fault f = { 0 };
+    Barrier b;
+    NvDeviceInfo info;
+    NvCompiler *volatile c = NULL;
+    volatile bool found = false;
+    if (FAULT_TRY(&f, b)) {
+        g->device = nv_device_open(NULL, 0, &f);
+        c = nv_compiler_open(NULL, &f);
+        FAULT_END(&f, b);
+        found = true;
+    } else if (g->device) nv_device_close(g->device);
+    if (!found) return false;
+    nv_device_info(g->device, &info);
+    const char **name = ARENA_ARRAY(p->arena, const char *, p->kernel.n);
+    for (int i = 0; i < p->kernel.n; i++) name[i] = cg_kernel_name(p->arena, p->kernel.at[i]);
+    size_t n;
+    NvOptions o = { .arch = nv_arch(p->arena, c, info.arch) };
+    const void *code = nv_compile(p->arena, c, &o, text, "kernels", &n, NULL);
+    g->kernels = nv_module_load(g->device, code, p->kernel.n, name, p->arena->fault);
+    nv_compiler_close(c);
+    return true;
+}
+
 /* Runs the host's code with memory of two sides; its result. */
-static int run_program(Program *p, CpuGpu *g, void **data, const int64_t *shape, const mlc_scalar *param, mlc_gpu_memory *memory) {
+static int run_program(Program *p, mlc_hooks hooks, void **data, const int64_t *shape, const mlc_scalar *param, mlc_gpu_memory *memory) {
     JitOptions j = { .cc = "gcc", .isa = jit_host_isa(), .opt = 1, .flags = getenv("MLC_CFLAGS") };
     CgOptions o = options("host");
     StrBuf source;
@@ -86,11 +143,10 @@ static int run_program(Program *p, CpuGpu *g, void **data, const int64_t *shape,
     void *handle = jit_load(p->arena, &j, source.at, false, &times);
     int (*fn)(mlc_call *);
     *(void **)&fn = jit_symbol(handle, "host");
-    mlc_hooks hooks = cuda_hooks(g);
     hooks.par_for = one_after_the_other;
     mlc_call call = { .data = data, .shape = shape, .param = param, .hooks = &hooks, .memory = memory };
     int failed = fn(&call);
-    for (int i = 0; i < p->external.n; i++) cuda_close(g, &call, &memory[i]);
+    for (int i = 0; i < p->external.n; i++) hooks.gpu_close(hooks.user, &call, &memory[i]);
     jit_unload(handle);
     return failed;
 }
@@ -136,10 +192,22 @@ static int run_ops(Data *d, int first, int n, bool all) {
         CpuGpu g = { 0 };
         compile(&b.arena, text, all, NULL, first ? NULL : "operators");
         load_kernels(&b.p, text, &g);
-        ck_assert_int_eq(run_program(&b.p, &g, data, NULL, NULL, both), 0);
+        ck_assert_int_eq(run_program(&b.p, cuda_hooks(&g), data, NULL, NULL, both), 0);
         ck_assert_int_eq(g.launches, 1);
         wrong = compare(d, data + first_out, first, n, "kernel");
         dlclose(g.handle);
+        RealGpu real = { 0 };
+        for (int i = 0; i < slots; i++) both[i] = (mlc_gpu_memory){ .host = data[i], .bytes = both[i].bytes, .current = MLC_ON_HOST };
+        for (int i = first_out; i < slots; i++) memset(data[i], 0, both[i].bytes);
+        if (!real_gpu(&b.p, text, &real)) {
+            if (!first) printf("  skipped: operators on a GPU\n");
+        } else {
+            mlc_hooks hooks = { .user = &real, .gpu_move = real_move, .gpu_close = real_close, .gpu_launch = real_launch };
+            ck_assert_int_eq(run_program(&b.p, hooks, data, NULL, NULL, both), 0);
+            wrong += compare(d, data + first_out, first, n, "kernel on a GPU");
+            nv_module_free(real.kernels);
+            nv_device_close(real.device);
+        }
         FAULT_END(&b.fault, barrier);
     } else printf("%s\n", b.fault.info.message);
     arena_free(&b.arena);
@@ -289,7 +357,7 @@ START_TEST(memory_on_both_sides) {
         size_t bytes[] = { sizeof in, sizeof room };
         void *data[] = { in, out };
         mlc_gpu_memory memory[] = { { .host = in, .bytes = bytes[0], .current = MLC_ON_HOST }, { .host = room, .bytes = bytes[1], .current = MLC_ON_HOST } };
-        ck_assert_int_eq(run_program(&r->b.p, &g, data, shape, &param, memory), 0);
+        ck_assert_int_eq(run_program(&r->b.p, cuda_hooks(&g), data, shape, &param, memory), 0);
         ck_assert_int_eq(g.launches, 2);
         ck_assert_int_eq(g.to_device, 3); /* in, and t's two elements; out is about to be written */
         ck_assert_int_eq(g.to_host, 3);
