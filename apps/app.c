@@ -121,7 +121,13 @@ static void progress(const App *app, const AppPlan *p, const char *what) {
     fflush(stdout);
 }
 
+static bool has_gpu(void) {
+    const char *target = getenv("MLC_TARGET");
+    return target && !strncmp(target, "cuda", 4);
+}
+
 bool app_plan_fits(const AppPlan *p) {
+    if (p->gpu && !has_gpu()) return false;
     int bytes = mlc_vector_bytes(NULL);
     for (const AppPlan *q = p + 1; q->name; q++)
         if (!strcmp(p->name, q->name) && q->bytes <= bytes) return false;

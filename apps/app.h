@@ -18,6 +18,7 @@ typedef struct {
 typedef struct {
     const char *name, *text; /* text "" is the unscheduled program */
     int bytes;               /* for machines whose vectors have so many bytes or more */
+    bool gpu;                /* for MLC_TARGET=cuda alone */
 } AppPlan;
 
 enum { APP_PLANS = 8, APP_BUFFERS = 4 };
@@ -39,7 +40,8 @@ int app_main(const App *app, int argc, char **argv);
  * a line on stderr on failure.  The pixels are freed with app_photo_free. */
 bool app_photo(const char *path, int width, int height, Photo *photo);
 void app_photo_free(Photo *photo);
-/* Is the plan one for this machine?  It is not where its vectors are too wide or a later one of its name fits too. */
+/* Is the plan one for this machine?  It is not where its vectors are too wide, a later one of its name fits too, or it is
+ * one for a GPU and the target ($MLC_TARGET) is none. */
 bool app_plan_fits(const AppPlan *p);
 /* The last that fits. */
 const AppPlan *app_best_plan(const App *app);

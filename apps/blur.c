@@ -43,6 +43,7 @@ const App blur_app = {
         { "registers", "out: split(x, xo, xi, 16, .tail = shift), split(y, yo, yi, 8), reorder(xi, yi, xo, yo),"
                        "     vectorize(xi), unroll(yi), parallel(yo);"
                        "rows: compute_at(out, xo), vectorize(x, 16), unroll(y)" },
+        { "gpu", "out: gpu_tile(x, y, xo, yo, xi, yi, 32, 16); rows: compute_at(out, xo), gpu_threads(x, y)", .gpu = true },
     },
 };
 

@@ -65,6 +65,13 @@ const App hist_app = {
                   "cdf: compute_root();"
                   "out: bound(c, 0, 3), split(x, xo, xi, 32), reorder(xi, c, xo, y), vectorize(xi), unroll(c), parallel(y);"
                   "equal: compute_at(out, xo), vectorize(x, 32); luma: compute_at(out, xo), vectorize(x, 32)" },
+        { "gpu", "hist_rows: compute_root(), gpu_tile(x, y, xo, yo, xi, yi, 32, 8);"
+                 "hist_rows.u0: split(y, yo, yi, 32), gpu_blocks(yo), gpu_threads(yi);"
+                 "hist: compute_root(), split(x, xo, xi, 32), gpu_blocks(xo), gpu_threads(xi);"
+                 "hist.u0: split(x, xo, xi, 32), gpu_blocks(xo), gpu_threads(xi);"
+                 "cdf: compute_root(), gpu_single_thread(); cdf.u0: gpu_single_thread();"
+                 "out: bound(c, 0, 3), gpu_tile(x, y, xo, yo, xi, yi, 32, 8), reorder(c, xi, yi, xo, yo), unroll(c);"
+                 "equal: compute_at(out, xi); luma: compute_at(out, xi)", .gpu = true },
     },
 };
 

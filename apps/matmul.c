@@ -70,6 +70,10 @@ const App matmul_app = {
                        "product: compute_at(out, yo), vectorize(x, 16), unroll(x), unroll(y);"
                        "product.u0: reorder(x, y, k), vectorize(x, 16), unroll(x), unroll(y);"
                        "panel: compute_at(out, xo), vectorize(x, 16), unroll(x)", .bytes = 64 },
+        { "gpu", SIZES "out: split(x, xb, xt, 4), split(y, yb, yt, 4), gpu_tile(xb, yb, xo, yo, xi, yi, 16, 8),"
+                 "     reorder(xt, yt, xi, yi, xo, yo), unroll(xt), unroll(yt);"
+                 "product: compute_at(out, xi), store_in(register), unroll(x), unroll(y);"
+                 "product.u0: reorder(x, y, k), unroll(x), unroll(y)", .gpu = true },
     },
 };
 

@@ -58,6 +58,9 @@ const App unsharp_app = {
                    "     vectorize(xi), unroll(c), parallel(yo);"
                    "gray: store_at(out, yo), compute_at(out, yi), vectorize(x, 16);"
                    "down: compute_at(out, yi), vectorize(x, 16); ratio: compute_at(out, xo), vectorize(x, 16)" },
+        { "gpu", "out: bound(c, 0, 3), gpu_tile(x, y, xo, yo, xi, yi, 32, 16), reorder(c, xi, yi, xo, yo), unroll(c);"
+                 "gray: compute_at(out, xo), gpu_threads(x, y); down: compute_at(out, xo), gpu_threads(x, y);"
+                 "ratio: compute_at(out, xi)", .gpu = true },
     },
 };
 
