@@ -34,7 +34,7 @@ static GpuCall *call_of(void *user) {
 
 /* Work before may have failed only now: then the kernel launched last is the first to look at. */
 static const char *last_kernel(const GpuCall *g) {
-    return g->last < 0 ? "no kernel ran" : g->module->meta.kernel[g->last];
+    return g->last < 0 ? "none of this call" : g->module->meta.kernel[g->last];
 }
 
 static int failed(mlc_call *call, ErrCode row) {
