@@ -27,6 +27,8 @@ static const char cuda_before[] =
     "    float f = (float)a;\n"
     "    return a == a && fabs((double)f) > fabs(a) ? nextafterf(f, 0) : f;\n"
     "}\n"
+    "static int __float2int_rz(float a) { return a != a ? 0 : a >= 0x1p31f ? 2147483647 : a < -0x1p31f ? -2147483647 - 1 : (int)a; }\n"
+    "static unsigned __float2uint_rz(float a) { return !(a > 0) ? 0 : a >= 0x1p32f ? 4294967295u : (unsigned)a; }\n"
     "static int __popc(unsigned a) { return __builtin_popcount(a); }\n"
     "static int __popcll(unsigned long long a) { return __builtin_popcountll(a); }\n"
     "static int __clz(int a) { return a ? __builtin_clz(a) : 32; }\n"

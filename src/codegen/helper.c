@@ -260,9 +260,12 @@ static const ScalarRow *find_row(const ScalarRow *r, size_t n, const Want *w, Cp
     return NULL;
 }
 
+static const ScalarRow *cuda_row(const Gen *G, const Want *w) {
+    return G->cuda ? find_row(cuda, sizeof cuda / sizeof *cuda, w, ISA_PLAIN) : NULL;
+}
+
 static const ScalarRow *scalar_row(Gen *G, const Want *w) {
-    const ScalarRow *r = G->cuda ? find_row(cuda, sizeof cuda / sizeof *cuda, w, ISA_PLAIN) : NULL;
-    if (!r) r = find_row(scalars, sizeof scalars / sizeof *scalars, w, G->cuda ? ISA_PLAIN : G->o->isa);
+    const ScalarRow *r = find_row(scalars, sizeof scalars / sizeof *scalars, w, G->cuda ? ISA_PLAIN : G->o->isa);
     if (r) return r;
     BUG(G->arena->fault, fmt(G, "no helper %s on %s to %s", w->base, mlc_type_name(w->of), mlc_type_name(w->to)));
 }
@@ -303,8 +306,16 @@ static const char *body_of(Gen *G, const Want *w, Dialect mine) {
     return w->lanes > 1 ? by_lanes(G, w, scalar_row(G, w)->signature) : fill(G, w, scalar_row(G, w)->body);
 }
 
+/* An instruction, for chips that have it; else the row of scalar.def. */
+static const char *cuda_body(Gen *G, const ScalarRow *r, const Want *w) {
+    const char *body = fill(G, w, r->body);
+    return strstr(r->body, "asm(") ? fmt(G, "#if __CUDA_ARCH__ >= 800\n%s\n#else\n%s\n#endif", body, body_of(G, w, ANY)) : body;
+}
+
 static void write_helper(Gen *G, const Want *w, const char *name) {
-    const char *signature = scalar_row(G, w)->signature, *body = body_of(G, w, G->o->is_gcc ? GCC : CLANG);
+    const ScalarRow *own = cuda_row(G, w);
+    const char *signature = scalar_row(G, w)->signature;
+    const char *body = own ? cuda_body(G, own, w) : body_of(G, w, G->o->is_gcc ? GCC : CLANG);
     /* What is made ahead of time may meet either compiler. */
     const char *other = G->o->emit ? body_of(G, w, G->o->is_gcc ? CLANG : GCC) : body;
     if (strcmp(body, other)) body = fmt(G, "#if%sdef __clang__\n%s\n#else\n%s\n#endif", G->o->is_gcc ? "n" : "", body, other);
