@@ -54,11 +54,13 @@ static void run(const App *app, const char *plan, const mlc_options *o, mlc_buff
     mlc_module_free(m);
 }
 
-static void check_app(const App *app, const mlc_options *o) {
+/* `gpu`: the plans for a GPU, else the others. */
+static void check_app(const App *app, const mlc_options *o, bool gpu) {
     mlc_buffer *want[APP_BUFFERS], *got[APP_BUFFERS];
     int n = make_buffers(app, want);
     run(app, "", &(mlc_options){ .target = "interpret" }, want, n);
     for (const AppPlan *p = app->plan; p->name; p++) {
+        if (p->gpu != gpu) continue;
         make_buffers(app, got);
         run(app, p->text, o, got, n);
         const char *wrong = difference(want[n - 1], got[n - 1]);
@@ -69,13 +71,31 @@ static void check_app(const App *app, const mlc_options *o) {
 }
 
 START_TEST(plans_equal_the_oracle) {
-    check_app(apps[_i], NULL);
+    check_app(apps[_i], NULL, false);
+}
+END_TEST
+
+/* Kernels, made C++ for this processor by what stands in for NVRTC and the driver (tests/nvrtc). */
+START_TEST(plans_of_a_gpu_equal_the_oracle) {
+    char path[2][600];
+    const char *build = getenv("MLC_BUILD"), *const name[] = { "fake_cpp.so", "fake_cuda.so" };
+    if (system("command -v g++ >/dev/null 2>&1")) {
+        printf("  skipped: plans of apps for a GPU: there is no g++\n");
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        snprintf(path[i], sizeof path[i], "%s%s/tests/nvrtc/%s", build && *build == '/' ? "" : "./", build ? build : "build", name[i]);
+    setenv("MLC_NVRTC", path[0], 1);
+    setenv("MLC_LIBCUDA", path[1], 1);
+    check_app(apps[_i], &(mlc_options){ .target = "cuda" }, true);
+    unsetenv("MLC_NVRTC");
+    unsetenv("MLC_LIBCUDA");
 }
 END_TEST
 
 /* With every access checked: a plan that strays outside of a buffer fails even where the bytes are right. */
 START_TEST(no_plan_strays) {
-    check_app(apps[_i], &(mlc_options){ .check = true });
+    check_app(apps[_i], &(mlc_options){ .check = true }, false);
 }
 END_TEST
 
@@ -121,6 +141,7 @@ Suite *apps_suite(void) {
     TCase *t = tcase_create("plans");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, plans_equal_the_oracle, 0, (int)(sizeof apps / sizeof *apps));
+    tcase_add_loop_test(t, plans_of_a_gpu_equal_the_oracle, 0, (int)(sizeof apps / sizeof *apps));
     tcase_add_loop_test(t, no_plan_strays, 0, (int)(sizeof apps / sizeof *apps));
     tcase_add_test(t, text_and_c_agree);
     tcase_add_test(t, the_photo_is_the_same_everywhere);
