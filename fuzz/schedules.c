@@ -361,7 +361,7 @@ int main(int argc, char **argv) {
         else if (c == 'j') workers = atoi(optarg);
         else if (c == 'p') one = true;
         else if (c == 'c') careless++;
-        else if (c == 'g') gpu = quick = true;
+        else if (c == 'g') gpu = true;
         else if (c == 'q') quick = true;
         else if (c == 'm') smaller = true;
         else if (c == 'z') shrinks = false;

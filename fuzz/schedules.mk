@@ -8,9 +8,9 @@ $(FUZZ_SCHEDULES): $(FUZZ_OBJ) $(BUILD)/libmlc_all.a
 	$(call SAY,ld $@)
 	$(Q)$(CC) $(CFLAGS) $(EXTRA) $^ -o $@ $(LIBS)
 
-# TARGET=cuda: plans with kernels, in the loop interpreter.
+# TARGET=cuda: plans with kernels, in the loop interpreter; without -q their code runs too, on this processor.
 fuzz-schedules: $(FUZZ_SCHEDULES)
-	$(Q)$(FUZZ_SCHEDULES) $(if $(filter cuda%,$(TARGET)),-g) -n $(or $(N),3000) $(if $(SEED),-s $(SEED))
+	$(Q)$(FUZZ_SCHEDULES) $(if $(filter cuda%,$(TARGET)),-g -q) -n $(or $(N),3000) $(if $(SEED),-s $(SEED))
 
 # Plans without care for what is legal: each is right or a row of errors.def.
 fuzz-plans: $(FUZZ_SCHEDULES)
