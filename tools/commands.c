@@ -390,7 +390,8 @@ static void info_gpus(void) {
 
 int cmd_info(Args *a) {
     static const char *const variables[] = { "MLC_TARGET", "MLC_CC", "MLC_CFLAGS", "MLC_CACHE", "MLC_CACHE_MIB",
-                                             "MLC_NUM_THREADS", "MLC_TIME", "MLC_DUMP", "MLC_CUDA_ARCH", "MLC_NVRTC", "MLC_LIBCUDA" };
+                                             "MLC_NUM_THREADS", "MLC_TIME", "MLC_DUMP", "MLC_CUDA_ARCH", "MLC_NVRTC", "MLC_LIBCUDA",
+                                             "MLC_GPU_WAIT" };
     (void)a;
     printf("mlc %s\n", mlc_version());
     info_targets();
