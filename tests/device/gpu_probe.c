@@ -10,20 +10,22 @@
 #include <time.h>
 
 static const char source[] =
-    "extern \"C\" __global__ void __launch_bounds__(256) scale(const float *__restrict__ a, float *__restrict__ b, float by, long long n) {\n"
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "scale(const float *__restrict__ a, float *__restrict__ b, float by, long long n) {\n"
     "    long long i = blockIdx.x * 256ll + threadIdx.x;\n"
     "    if (i < n) b[i] = a[i] * by + 1.0f;\n"
     "}\n"
+    "extern __shared__ __align__(128) unsigned char shared[];\n"
     /* each block turns its 32768 numbers around, which only fit into 128 KiB of shared memory */
-    "extern \"C\" __global__ void __launch_bounds__(1024) turn(int *p) {\n"
-    "    extern __shared__ int shared[];\n"
-    "    int *own = p + blockIdx.x * 32768;\n"
-    "    for (int i = threadIdx.x; i < 32768; i += 1024) shared[i] = own[i];\n"
+    "extern \"C\" __global__ void __launch_bounds__(1024)\n"
+    "turn(int *p) {\n"
+    "    int *kept = (int *)shared, *own = p + blockIdx.x * 32768;\n"
+    "    for (int i = threadIdx.x; i < 32768; i += 1024) kept[i] = own[i];\n"
     "    __syncthreads();\n"
-    "    for (int i = threadIdx.x; i < 32768; i += 1024) own[i] = shared[32767 - i];\n"
+    "    for (int i = threadIdx.x; i < 32768; i += 1024) own[i] = kept[32767 - i];\n"
     "}\n"
-    "extern \"C\" __global__ void next(int *p) { *p = *p * 3 + 1; }\n"
-    "extern \"C\" __global__ void fault(int *p) { *(int *)((unsigned long long)p ^ 0x700000000000ull) = 1; }\n";
+    "extern \"C\" __global__ void __launch_bounds__(1)\nnext(int *p) { *p = *p * 3u + 1; }\n"
+    "extern \"C\" __global__ void __launch_bounds__(1)\nfault(int *p) { *(int *)((unsigned long long)p ^ 0x700000000000ull) = 1; }\n";
 enum { SCALE, TURN, NEXT, FAULT, KERNELS };
 static const char *const names[KERNELS] = { "scale", "turn", "next", "fault" };
 
