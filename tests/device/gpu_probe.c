@@ -160,6 +160,30 @@ static void order(Probe *p, void *stream) {
     done(p, nv_free(p->device, stream, there), "nv_free");
 }
 
+/* What was copied from may change at once, although the copy has to wait for the kernels before it. */
+static void copied_from(Probe *p) {
+    enum { N = 16 << 20 };
+    unsigned *a = malloc(N * sizeof *a), bad = 0;
+    uint64_t there = 0, busy = 0;
+    void *args[] = { &busy };
+    if (!a) {
+        check(p, false, "memory");
+        return;
+    }
+    for (unsigned i = 0; i < N; i++) a[i] = i;
+    done(p, nv_alloc(p->device, NULL, N * sizeof *a, &there), "nv_alloc");
+    done(p, nv_alloc(p->device, NULL, 4, &busy), "nv_alloc");
+    for (int i = 0; i < 500; i++) done(p, run(p, NEXT, NULL, 1, 1, 0, args), "nv_launch");
+    done(p, nv_to_device(p->device, NULL, there, a, N * sizeof *a), "nv_to_device");
+    memset(a, 0xff, N * sizeof *a);
+    done(p, nv_to_host(p->device, NULL, a, there, N * sizeof *a), "nv_to_host");
+    for (unsigned i = 0; i < N; i++) bad += a[i] != i;
+    check(p, !bad, "what was copied from may change at once");
+    done(p, nv_free(p->device, NULL, there), "nv_free");
+    done(p, nv_free(p->device, NULL, busy), "nv_free");
+    free(a);
+}
+
 static void steady(Probe *p) {
     int64_t reserved = 0, changed = 0;
     double took = 0;
@@ -235,6 +259,7 @@ static void probe(Probe *p) {
     turn(p);
     order(p, legacy);
     order(p, of_thread);
+    copied_from(p);
     steady(p);
     too_much(p);
     copies(p);
