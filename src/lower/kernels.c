@@ -42,6 +42,7 @@ typedef struct {
     Kernel *kernel;
     const Facts *facts;  /* of what is bound inside of the kernel, on top of those outside */
     const Node *blocks[GPU_DIMS]; /* their most, over what is known outside of the kernel; NULL: no loop */
+    bool single[GPU_DIMS];        /* something runs in the first block of the dimension alone */
     PtrMap own;          /* Funcs whose memory each thread of the part at hand has for itself */
     PtrMap part;         /* statements that are parts */
 } Body;
@@ -137,12 +138,20 @@ static Stmt *counted(Kernels *k, const Stmt *loop, const Sym *id, Stmt *body) {
 
 static Stmt *level(Body *b, Stmt *s);
 
+/* Of what is bound inside of the kernel alone. */
+static const Facts *inner_facts(Kernels *k, const Facts *f) {
+    if (f == k->facts) return NULL;
+    Facts *now = arena_copy(k->arena, f, sizeof *f);
+    now->up = inner_facts(k, f->up);
+    return now;
+}
+
 /* gpu_nest.c has seen to it that these follow each other, so that there is one of a dimension. */
 static Stmt *block_loop(Body *b, Stmt *s) {
     Kernels *k = b->all;
     int d = height(k, s->u.loop.body, LOOP_GPU_BLOCK);
     CHECK(k->fault, d < GPU_DIMS && !b->blocks[d]);
-    b->blocks[d] = sim_bounds(k->ir, b->facts, s->u.loop.extent, NULL).hi;
+    b->blocks[d] = sim_bounds(k->ir, inner_facts(k, b->facts), s->u.loop.extent, NULL).hi;
     CHECK(k->fault, b->blocks[d] != NULL);
     const Facts *outer = b->facts;
     b->facts = facts_in(k, outer, s);
@@ -280,15 +289,27 @@ static bool has_loops(Body *b, Stmt *s) {
     return height(b->all, s, LOOP_GPU_BLOCK) || height(b->all, s, LOOP_GPU_THREAD);
 }
 
+/* A stage that shares but some of another one's loops of blocks runs in the first of the others, if only for itself. */
+static Stmt *one_block(Body *b, Stmt *s, int dims) {
+    Kernels *k = b->all;
+    for (int d = 0; s && d < dims; d++) {
+        s = st_if(k->arena, less(k, b->kernel->block[d], ir_idx(k->ir, 1)), s, NULL);
+        b->single[d] = true;
+    }
+    return s;
+}
+
 /* What one thread runs in a row is one part. */
 static Stmt *level_block(Body *b, Stmt *s) {
     Arena *a = b->all->arena;
-    int n = s->u.block.n, made = 0;
+    int n = s->u.block.n, made = 0, dims = height(b->all, s, LOOP_GPU_BLOCK);
     Stmt **at = ARENA_ARRAY(a, Stmt *, n);
     for (int i = 0; i < n; made++) {
         int first = i;
         while (i < n && !has_loops(b, s->u.block.at[i])) i++;
+        bool blocks = i == first && height(b->all, s->u.block.at[i], LOOP_GPU_BLOCK);
         at[made] = i > first ? part(b, st_block(a, i - first, s->u.block.at + first)) : level(b, s->u.block.at[i++]);
+        if (!blocks) at[made] = one_block(b, at[made], dims);
     }
     return st_block(a, made, at);
 }
@@ -372,7 +393,10 @@ static Stmt *make_kernel(Kernels *k, Stmt *s) {
     refuse(k, kernel, s);
     Stmt *body = level(&b, s);
     if (!body) return NULL;
-    for (int d = 0; d < GPU_DIMS; d++) kernel->grid[d] = b.blocks[d] ? b.blocks[d] : ir_idx(k->ir, 1);
+    for (int d = 0; d < GPU_DIMS; d++) {
+        const Node *one = ir_idx(k->ir, 1);
+        kernel->grid[d] = !b.blocks[d] ? one : b.single[d] ? ir_max(k->ir, b.blocks[d], one) : b.blocks[d];
+    }
     if (kernel->threads[0] * kernel->threads[1] * kernel->threads[2] > 1) body = low_barriers(k->program, &b.part, body);
     check_shared(k, kernel, body);
     return st_kernel(k->arena, kernel, body);
