@@ -30,10 +30,11 @@ void bench_open(const char *path) {
 
 void bench_line(const char *bench, const char *name, const char *size, int threads, double us,
                 const char *peer, double peer_us, double ratio, double limit, const char *note) {
-    char theirs[64] = "-\t-", fraction[32] = "-", line[512];
+    char theirs[64] = "-\t-", fraction[32] = "-", target[16] = "gpu", line[512];
+    if (threads) snprintf(target, sizeof target, "cpu%d", threads);
     if (peer_us > 0) snprintf(theirs, sizeof theirs, "%.1f\t%.3f", peer_us, ratio);
     if (limit > 0) snprintf(fraction, sizeof fraction, "%.3f", limit);
-    snprintf(line, sizeof line, "%s\t%s\t%s\tcpu%d\t%.1f\t%s\t%s\t%s\t%s\n", bench, name, size, threads, us,
+    snprintf(line, sizeof line, "%s\t%s\t%s\t%s\t%.1f\t%s\t%s\t%s\t%s\n", bench, name, size, target, us,
              peer ? peer : "-", theirs, fraction, note ? note : "");
     emit(line);
 }

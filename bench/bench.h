@@ -27,7 +27,8 @@ typedef struct {
 double bench_now(void);
 /* Appends to the file of results beside stdout; an empty one gets the header line first. */
 void bench_open(const char *path);
-/* One line: peer_us and ratio where peer is not NULL (0: it is not installed), limit as a fraction or 0. */
+/* One line: peer_us and ratio where peer is not NULL (0: it is not installed), limit as a fraction or 0; threads 0: on a
+ * GPU. */
 void bench_line(const char *bench, const char *name, const char *size, int threads, double us,
                 const char *peer, double peer_us, double ratio, double limit, const char *note);
 /* Times and prints one row; returns peer_us / ours_us (0 where there is no peer). */

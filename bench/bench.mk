@@ -5,11 +5,16 @@ BENCH ?=
 BENCH_SHELL = $(BUILD)/bench/bench.o $(BUILD)/bench/peers.o $(APPS:%=$(BUILD)/lib/apps/%.o) $(APP_SHELL)
 
 $(BUILD)/bench/cpu $(BUILD)/bench/compile: $(BENCH_SHELL)
+$(BUILD)/bench/gpu: $(BUILD)/bench/bench.o
 
 bench: $(BUILD)/bench/cpu $(BUILD)/bench/compile
 	$(Q)rm -f $(BUILD)/bench.tsv
 	$(Q)for n in $(THREADS); do $(BUILD)/bench/cpu --threads $$n --out $(BUILD)/bench.tsv --only "$(BENCH)" || exit 1; done
 	$(Q)$(BUILD)/bench/compile --out $(BUILD)/bench.tsv --only "$(BENCH)"
 
+# make bench-gpu: on a machine with a GPU.
+bench-gpu: $(BUILD)/bench/gpu
+	$(Q)$(BUILD)/bench/gpu --out $(BUILD)/bench.tsv --only "$(BENCH)"
+
 -include $(wildcard $(BUILD)/bench/*.d)
-.PHONY: bench
+.PHONY: bench bench-gpu
