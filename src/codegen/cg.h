@@ -15,6 +15,8 @@
 typedef struct {
     const char *s;
     int prec;
+    const char *wide; /* the same bits as an unsigned sum or product, which s casts; or NULL */
+    int wide_prec;
 } Text;
 enum { P_COND = 1, P_OR, P_AND, P_BOR, P_XOR, P_BAND, P_EQ, P_CMP, P_SHIFT, P_ADD, P_MUL, P_UNARY, P_ATOM };
 
@@ -182,7 +184,7 @@ typedef VEC(KernelArg) KernelArgs;
 KernelArgs kernel_args(Gen *G, const Stmt *kernel);
 /* Where the element begins in the block's memory; NULL: all its bytes. */
 int64_t shared_at(Gen *G, const Stmt *kernel, const Storage *t, int e);
-/* What code for a GPU does not have is an error: `what` says it, as "the print in it". */
+/* What code for a GPU does not have, and legality keeps out: `what` says it, as "a print". */
 _Noreturn void refuse_on_gpu(Gen *G, const char *what);
 void shared_array(Gen *G, const Storage *t, int e); /* names it */
 

@@ -3,7 +3,7 @@
  * One function a kernel, in which every thread runs the same statements as on the CPU, printed by the same functions in
  * another dialect (Gen.cuda).  What differs is small: arithmetic that wraps goes through unsigned types, some helpers
  * have rows of their own (cuda.def), arrays of a block are parts of one dynamic array, and all that needs the host -
- * failing, printing, the user's C functions - is refused.  Results have the bits of the CPU's: division and square roots
+ * failing, printing, the user's C functions - has been refused before.  Results have the bits of the CPU's: division and square roots
  * round correctly, products fuse where the program says fma, functions are mlc's own.
  *
  *     extern "C" __global__ void __launch_bounds__(128)
@@ -27,10 +27,7 @@ const char *cg_kernel_name(Arena *a, const Kernel *k) {
 }
 
 void refuse_on_gpu(Gen *G, const char *what) {
-    const Kernel *k = G->kernel->u.kernel.kernel;
-    Place place = { 0 };
-    if (k->line) place = sch_place(G->arena, k->line);
-    fault_raise(G->arena->fault, ERR_KERNEL_CODE, k->line ? &place : NULL, k->name, what);
+    BUG(G->arena->fault, fmt(G, "kernel %s has %s", G->kernel->u.kernel.kernel->name, what));
 }
 
 /* ---- what a kernel is made of ---- */

@@ -80,6 +80,10 @@ static const char *unsigned_c(mlc_type t) {
     return ty_c(ty_int(false, ty_bits(t)));
 }
 
+static Text as_unsigned(Gen *G, mlc_type t, Text a) {
+    return a.wide ? at_prec(a.wide, a.wide_prec) : c_cast(G, unsigned_c(t), a);
+}
+
 /* + - * : wraps in t. */
 static Text arithmetic(Gen *G, mlc_type t, Text a, const char *sign, Text b, int prec) {
     bool small = ty_bits(t) < 32, index = t == MLC_INDEX;
@@ -87,8 +91,10 @@ static Text arithmetic(Gen *G, mlc_type t, Text a, const char *sign, Text b, int
     if (small && t == MLC_U16 && prec == P_MUL) a = c_cast(G, "u32", a); /* int would overflow */
     if (small) return c_cast(G, ty_c(t), infix(G, a, sign, b, prec));
     if (!G->o->emit && !G->cuda) return infix(G, a, sign, b, prec);
-    const char *u = unsigned_c(t);
-    return c_cast(G, ty_c(t), infix(G, c_cast(G, u, a), sign, c_cast(G, u, b), prec));
+    Text sum = infix(G, as_unsigned(G, t, a), sign, as_unsigned(G, t, b), prec), r = c_cast(G, ty_c(t), sum);
+    r.wide = sum.s;
+    r.wide_prec = sum.prec;
+    return r;
 }
 
 static Text bits(Gen *G, mlc_type t, Text a, const char *sign, Text b, int prec) {
@@ -165,8 +171,18 @@ static Text select_text(Gen *G, const Text *k) {
     return at_prec(fmt(G, "%s ? %s : %s", c, a, b), P_COND);
 }
 
+/* A signed sum or product whose bounds lie inside of its type: the bounds of one that may wrap are the type's. */
+static bool never_wraps(Gen *G, const Node *e) {
+    mlc_type t = type_of(e);
+    int64_t lo, hi;
+    if ((t != MLC_I32 && t != MLC_I64) || (!G->o->emit && !G->cuda)) return false;
+    return const_bounds(G, e, &lo, &hi) && lo > ty_min(t) && hi < (int64_t)ty_max(t);
+}
+
 Text scalar_op(Gen *G, const Node *e, const Text *k) {
     mlc_type t = type_of(e), of = e->n ? type_of(e->kid[0]) : t;
+    if ((e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL) && never_wraps(G, e))
+        return infix(G, k[0], e->op == OP_ADD ? "+" : e->op == OP_SUB ? "-" : "*", k[1], e->op == OP_MUL ? P_MUL : P_ADD);
     switch ((Op)e->op) {
     case OP_ADD: return arithmetic(G, t, k[0], "+", k[1], P_ADD);
     case OP_SUB: return subtract(G, e, k);

@@ -188,11 +188,11 @@ int ty_bytes(mlc_type t) {
 /* ---- texts ---- */
 
 Text atom(const char *s) {
-    return (Text){ s, P_ATOM };
+    return (Text){ .s = s, .prec = P_ATOM };
 }
 
 Text at_prec(const char *s, int prec) {
-    return (Text){ s, prec };
+    return (Text){ .s = s, .prec = prec };
 }
 
 const char *wrap(Gen *G, Text t, int prec) {
