@@ -84,6 +84,12 @@ MLC_API void mlc_module_free(mlc_module *m);
  * error that *error (may be NULL) describes.  Any number of threads may call one module at once. */
 MLC_API int mlc_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params,
                     mlc_error_info *error);
+/* The same with the work of its kernels in a stream (a CUstream) of the context that the device was opened in; NULL, as in
+ * mlc_run: the default stream.  What lies on the device then is neither waited for nor seen by other streams before the
+ * program waits or orders them; mlc_buffer_to_host and mlc_buffer_leave_device work in the default stream.  A module without kernels
+ * does not look at it. */
+MLC_API int mlc_run_on(mlc_module *m, void *stream, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params,
+                       mlc_error_info *error);
 
 typedef struct {
     const char *name;

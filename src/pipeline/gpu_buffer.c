@@ -43,6 +43,7 @@ static void copy(Fault *f, NvDevice *d, mlc_buffer *b, bool to_device, size_t by
     char *host = (char *)b->data + low;
     uint64_t device = b->device + (uint64_t)low;
     int e = to_device ? nv_to_device(d, NULL, device, host, bytes) : nv_to_host(d, NULL, host, device, bytes);
+    if (!e && to_device) e = nv_wait(d, NULL); /* so that any stream may use it */
     if (e) fault_raise(f, ERR_GPU_COPY, NULL, bytes, to_device ? "to" : "from", nv_error_name(d, e), "none of this call");
     b->flags &= ~(uint32_t)(MLC_BUFFER_HOST_DIRTY | MLC_BUFFER_DEVICE_DIRTY);
 }

@@ -304,7 +304,7 @@ static Code *code_of(mlc_module *m, int variant, Fault *f) {
     return c;
 }
 
-static int run_code(mlc_module *m, mlc_buffer *const *buffers, const mlc_scalar *param, Arena *scratch, Fault *f) {
+static int run_code(mlc_module *m, void *stream, mlc_buffer *const *buffers, const mlc_scalar *param, Arena *scratch, Fault *f) {
     int n = m->meta.n_slots;
     GpuCall *gpu = NULL;
     if (m->meta.n_kernels) buffers = gpu_call_open(&gpu, m, buffers, scratch, f);
@@ -325,7 +325,8 @@ static int run_code(mlc_module *m, mlc_buffer *const *buffers, const mlc_scalar 
     }
     int variant = dense ? DENSE : GENERAL;
     const Code *code = code_of(m, variant, f);
-    mlc_call call = { .data = data, .shape = shape, .param = param, .hooks = &m->hooks, .watch = watch_hooks(m->watch, variant) };
+    mlc_call call = { .data = data, .shape = shape, .param = param, .hooks = &m->hooks, .watch = watch_hooks(m->watch, variant),
+                      .stream = stream };
     if (gpu) gpu_call_attach(gpu, code->kernels, &call);
     call.mode = fp_enter();
     int r = code->fn(&call);
@@ -360,7 +361,7 @@ static void run_snapshot(mlc_module *m, mlc_buffer *const *buffers, const mlc_sc
     if (!good) fault_jump(f);
 }
 
-int module_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, Fault *f) {
+int module_run(mlc_module *m, void *stream, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, Fault *f) {
     const Meta *meta = &m->meta;
     Arena scratch;
     Barrier b;
@@ -383,7 +384,7 @@ int module_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, c
             value[p->at] = check_param(f, meta, p, n_params ? params[i] : p->value);
         }
         if (m->snapshot) run_snapshot(m, buffers, value, &scratch, f);
-        else run_code(m, buffers, value, &scratch, f);
+        else run_code(m, stream, buffers, value, &scratch, f);
         for (int i = 0; i < n && !meta->n_kernels && !f->info.code; i++)
             if (meta->slot[i].is_output && buffers[i]->device) buffers[i]->flags |= MLC_BUFFER_HOST_DIRTY;
         FAULT_END(f, b);
@@ -397,8 +398,13 @@ void pl_give_error(mlc_error_info *to, const Fault *f) {
 }
 
 int mlc_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, mlc_error_info *error) {
+    return mlc_run_on(m, NULL, n, buffers, n_params, params, error);
+}
+
+int mlc_run_on(mlc_module *m, void *stream, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params,
+               mlc_error_info *error) {
     Fault f = { 0 };
-    if (m) module_run(m, n, buffers, n_params, params, &f);
+    if (m) module_run(m, stream, n, buffers, n_params, params, &f);
     else fault_note(&f, ERR_NO_MODULE, NULL);
     pl_give_error(error, &f);
     return f.info.code;

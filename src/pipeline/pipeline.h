@@ -171,7 +171,7 @@ void module_unref(mlc_module *m);
 /* Notes why a buffer of another rank is refused: rank -1 is that of mlc_wrap, where the extents make no shape. */
 void pl_note_rank(Fault *f, const Place *place, const char *name, const mlc_buffer *b, int rank);
 /* Runs with every check; f receives the error. */
-int module_run(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, Fault *f);
+int module_run(mlc_module *m, void *stream, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, Fault *f);
 void closures_free(struct Closure *list); /* function.c */
 
 /* ---- compiling (compile.c) ---- */

@@ -129,7 +129,7 @@ static void run(Compile *c, mlc_module *m, mlc_buffer **buffers, int n) {
         else if (slot && buffers[i] && !buffers[i]->data && !buffers[i]->device) give_memory(c, slot, buffers[i]);
         all[inputs + i] = buffers[i];
     }
-    if (module_run(m, inputs + n, all, meta->n_params, param_values(c, meta), &c->fault)) fault_jump(&c->fault);
+    if (module_run(m, NULL, inputs + n, all, meta->n_params, param_values(c, meta), &c->fault)) fault_jump(&c->fault);
 }
 
 static bool realize(mlc_plan *plan, int n_outputs, const mlc_func *outputs, mlc_buffer **buffers, int n,

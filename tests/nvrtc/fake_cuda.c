@@ -183,9 +183,15 @@ static int64_t fake_queued(void *stream) {
     return stream_of(stream)->n;
 }
 
+static void fake_wait(void *stream) {
+    pthread_mutex_lock(&lock);
+    flush(stream_of(stream), false);
+    pthread_mutex_unlock(&lock);
+}
+
 const FakeCuda *fake_cuda(void) {
     static const FakeCuda steering = { fake_reset, fake_stats, fake_devices, fake_memory, fake_function, fake_fail, fake_pin,
-                                       fake_context, fake_current, fake_set_current, fake_depth, fake_attribute, fake_queued };
+                                       fake_context, fake_current, fake_set_current, fake_depth, fake_attribute, fake_queued, fake_wait };
     return &steering;
 }
 

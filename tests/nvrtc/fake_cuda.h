@@ -42,6 +42,7 @@ typedef struct {
     int (*depth)(void);                                /* contexts on the thread's stack */
     int (*attribute)(const char *function, int which); /* as cuFuncSetAttribute left it */
     int64_t (*queued)(void *stream);                   /* what waits in a stream */
+    void (*wait)(void *stream);                        /* as a program does that has its own */
 } FakeCuda;
 
 const FakeCuda *fake_cuda(void);

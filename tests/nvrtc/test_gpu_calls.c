@@ -213,6 +213,39 @@ START_TEST(buffers_stay_on_the_device) {
 }
 END_TEST
 
+/* Two calls in two streams: each is done when its own stream is waited for, and takes no memory that the other may be at. */
+START_TEST(streams_are_apart) {
+    void *const stream[2] = { (void *)16, (void *)32 };
+    int32_t *home[2] = { calloc(H * W, 4), calloc(H * W, 4) };
+    Job *j = compiled();
+    SKIPPED(j);
+    mlc_buffer in = *mlc_wrap(j->src[0], W + 1, H), out[2] = { *mlc_wrap(home[0], W, H), *mlc_wrap(home[1], W, H) };
+    for (int i = 0; i < 2; i++) ck_assert(mlc_buffer_to_device(j->ctx, &out[i], &j->error));
+    for (int i = 0; i < 2; i++) {
+        mlc_buffer *b[] = { &in, &out[i] };
+        ck_assert_msg(!mlc_run_on(j->module, stream[i], 2, b, 0, NULL, &j->error), "%s", j->error.message);
+        j->src[1][1]++; /* the second call has other values */
+    }
+    ck_assert_int_eq(fake->stats().from_system, 2 + 2 * 2); /* outputs; in and a, twice */
+    ck_assert_int_eq(fake->queued(NULL), 0);
+    for (int i = 1; i >= 0; i--) {
+        ck_assert_int_gt(fake->queued(stream[i]), 2);
+        fake->wait(stream[i]);
+        ck_assert_int_eq(fake->queued(stream[!i]) > 2, i);
+        ck_assert(mlc_buffer_to_host(j->ctx, &out[i], &j->error));
+        j->src[1][1]--;
+        memcpy(j->dst, home[i], sizeof j->dst);
+        ck_assert_int_eq(wrong(j), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        mlc_buffer_leave_device(&out[i]);
+        free(home[i]);
+    }
+    ck_assert_int_eq(fake->stats().live, 0);
+    end(j);
+}
+END_TEST
+
 /* What a call was given may change once it has returned, though its work has not begun. */
 START_TEST(inputs_may_change_after_a_call) {
     Job *j = compiled();
@@ -381,6 +414,7 @@ Suite *gpu_calls_suite(void) {
     tcase_add_test(t, everything_is_given_back);
     tcase_add_test(t, the_programs_context_is_used);
     tcase_add_test(t, buffers_stay_on_the_device);
+    tcase_add_test(t, streams_are_apart);
     tcase_add_loop_test(t, inputs_may_change_after_a_call, 0, 2);
     tcase_add_loop_test(t, failures_are_said, 0, (int)(sizeof failures / sizeof *failures));
     tcase_add_test(t, memory_of_the_device_may_be_out);
