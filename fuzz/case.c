@@ -826,7 +826,8 @@ void case_compile(Case *const *c, int n, uint64_t *at, const uint64_t *seed) {
 
 void case_run_public(Case *c) {
     char what[64];
-    if (c->state != CASE_GOOD) return;
+    bool other = c->state == CASE_GOOD && c->program->kernel.n && strncmp(c->isa_name, "cuda", 4); /* no processor's */
+    if (c->state != CASE_GOOD || other) return;
     mlc_options o = { .cc = c->cc, .target = c->isa_name, .opt = c->opt, .no_cache = true };
     mlc_error_info error = { 0 };
     mlc_buffer *b[CASE_SLOTS];

@@ -68,6 +68,20 @@ static void check_loop(Build *b, const Scope *s) {
     if (s->kind == LOOP_GPU_THREAD) check_thread(b, s);
 }
 
+/* Stages that share a loop of blocks share them all: what one of them did in a block, it would else do in several. */
+static void check_shared(Build *b, const StageNest *st) {
+    if (!st->leader) return;
+    const Scope *last = st->part->up, *outer = gpu_around(last, LOOP_GPU_BLOCK), *more = NULL;
+    for (const Scope *s = last->inner; outer && s; s = s->inner)
+        if (s->var && s->kind == LOOP_GPU_BLOCK) more = s;
+    for (const Scope *s = st->leaf; outer && s != last; s = s->up)
+        if (s->var && s->kind == LOOP_GPU_BLOCK) more = s;
+    if (!more) return;
+    Place place = sch_place(b->arena, st->sched->with.line.at[0]);
+    fault_raise(b->fault, ERR_GPU_WITH, &place, sch_stage_name(b->arena, st->fn->func, st->index),
+                sch_stage_name(b->arena, st->leader->fn->func, st->leader->index), low_place_name(b, outer), low_place_name(b, more));
+}
+
 /* ---- how many ---- */
 
 /* A constant that bounds the iterations of a loop of threads. */
@@ -99,6 +113,7 @@ static void check_count(Build *b, const StageNest *st) {
 void low_check_gpu_nest(Build *b, const StageNest *st) {
     for (const Scope *s = st->leaf; s != st->fn->compute; s = s->up)
         if (s->var && (sch_spreads(s->kind))) check_loop(b, s);
+    check_shared(b, st);
     if (low_gpu_level(st->leaf) != GPU_OF_HOST) check_count(b, st);
 }
 

@@ -78,10 +78,18 @@ static void add_func(Build *b, const FuncSched *fs, const NestList *nests) {
     }
 }
 
+/* Kernels count nothing yet: where all Funcs are watched, those of theirs are not. */
+static bool in_kernel(const NestList *nests) {
+    for (int i = 0; i < nests->n; i++)
+        for (int k = 0; k < nests->at[i]->run.n; k++)
+            if (low_gpu_level(nests->at[i]->run.at[k]->leaf) != GPU_OF_HOST) return true;
+    return false;
+}
+
 void low_watched(Build *b) {
     for (int i = 0; i < b->sched->order.n; i++) {
         const FuncSched *fs = pm_get(&b->sched->sched, b->sched->order.at[i]);
         const NestList *nests = pm_get(&b->nest, b->sched->order.at[i]);
-        if (fs && nests && nests->n) add_func(b, fs, nests);
+        if (fs && nests && nests->n && !in_kernel(nests)) add_func(b, fs, nests);
     }
 }
