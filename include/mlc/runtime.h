@@ -104,10 +104,12 @@ MLC_API void mlc_buffer_leave_device(mlc_buffer *b);
  * `tensor` is a DLManagedTensor * (mlc keeps a declaration of its own).  DLPack's last dimension is mlc's
  * dimension 0. */
 
-/* Takes the tensor over: mlc_buffer_free calls its deleter.  NULL (tensor untouched) where it is not on the
- * host, has a type that mlc lacks or more than MLC_MAX_RANK dimensions. */
+/* Takes the tensor over: mlc_buffer_free calls its deleter.  One on a CUDA device, which has to be that of the context,
+ * becomes a buffer without data, for modules of the target cuda.  NULL (tensor untouched) where it is on another kind of
+ * device, has a type that mlc lacks or more than MLC_MAX_RANK dimensions. */
 MLC_API mlc_buffer *mlc_buffer_from_dlpack(void *tensor);
-/* A tensor over the same memory.  What `b` owned belongs to the tensor from now on (b becomes a view);
+/* A tensor over the same memory: that on the host, or that on the device (0) where it alone is current; work on it is in
+ * the order of the default stream.  What `b` owned of it belongs to the tensor from now on (b becomes a view);
  * where b owned nothing, its memory must outlive the tensor.  NULL when memory is out. */
 MLC_API void *mlc_buffer_to_dlpack(mlc_buffer *b);
 

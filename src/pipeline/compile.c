@@ -189,10 +189,11 @@ static void print_kernels(Compile *c, mlc_module *m, const Program *p, int varia
 }
 
 /* Slots of a program are those of the metadata: both come from the same schedule. */
-static void check_slots(Compile *c, const Program *p, const Meta *m) {
+static void check_slots(Compile *c, const Program *p, Meta *m) {
     int slot = 0;
     for (int i = 0; i < p->external.n; i++) {
         const Storage *s = p->external.at[i];
+        for (int e = 0; e < (s->is_input ? 1 : s->n) && slot + e < m->n_slots; e++) m->slot[slot + e].on_device = s->on_device;
         CHECK(&c->fault, s->slot == slot && slot < m->n_slots && !strcmp(m->slot[slot].name, s->func->name));
         slot += s->is_input ? 1 : s->n;
     }

@@ -162,6 +162,20 @@ static mlc_gpu_memory memory_of(const mlc_buffer *b) {
     return m;
 }
 
+/* A buffer that the host alone touches: no move will be asked for. */
+static void bring_home(GpuCall *g, int slot, Fault *f) {
+    const MetaSlot *s = &g->module->meta.slot[slot];
+    mlc_buffer *b = g->used[slot] = g->given[slot];
+    mlc_gpu_memory *m = &g->memory[slot];
+    if (b->device && !b->data) fault_raise(f, ERR_GPU_ALONE, NULL, s->name);
+    *m = memory_of(b);
+    if (m->current == MLC_ON_DEVICE && m->bytes) {
+        int e = nv_to_host(g->device, NULL, m->host, m->device, m->bytes);
+        if (e) fault_raise(f, ERR_GPU_COPY, NULL, m->bytes, "from", nv_error_name(g->device, e), last_kernel(g));
+    }
+    m->current = s->is_output ? MLC_ON_HOST : m->current | MLC_ON_HOST;
+}
+
 mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, mlc_buffer *const *buffers, Arena *scratch, Fault *f) {
     GpuCall *g = *to = ARENA_NEW(scratch, GpuCall);
     g->module = m;
@@ -176,6 +190,10 @@ mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, mlc_buffer *const 
     g->memory = ARENA_ARRAY(scratch, mlc_gpu_memory, g->n + 1);
     for (int i = 0; i < g->n; i++) {
         mlc_buffer *b = buffers[i];
+        if (!m->meta.slot[i].on_device) {
+            bring_home(g, i, f);
+            continue;
+        }
         if (b->device && !b->data) {
             b = arena_copy(scratch, b, sizeof *b);
             b->data = (void *)(uintptr_t)b->device; /* a number to reckon with: hook_move lets nobody look there */

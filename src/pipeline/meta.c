@@ -137,6 +137,7 @@ void meta_write(StrBuf *out, const Meta *m) {
         put_int(out, s->rank);
         put_int(out, s->element);
         put_int(out, s->is_output);
+        put_int(out, s->on_device);
         for (int d = 0; d < s->rank; d++) {
             put_int(out, s->has_extent[d]);
             put_int(out, s->extent[d]);
@@ -192,6 +193,7 @@ static void get_slot(Reader *r, MetaSlot *s) {
     s->rank = (int)get_int(r, 0, MAX_RANK);
     s->element = (int)get_int(r, 0, MAX_TUPLE - 1);
     s->is_output = get_int(r, 0, 1);
+    s->on_device = get_int(r, 0, 1);
     for (int d = 0; d < s->rank; d++) {
         s->has_extent[d] = get_int(r, 0, 1);
         s->extent[d] = get_int(r, 0, INT64_MAX);

@@ -41,7 +41,8 @@ typedef struct {
     const char *name;
     mlc_type type;
     int rank, element;
-    bool is_output, has_extent[MAX_RANK];
+    bool is_output, on_device; /* on_device: kernels touch it, and the host only after moves */
+    bool has_extent[MAX_RANK];
     int64_t extent[MAX_RANK]; /* fixed by the program */
 } MetaSlot;
 

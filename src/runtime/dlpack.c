@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct {
-    int32_t type, id; /* type 1: host memory */
+    int32_t type, id; /* type 1: host memory; 2: that of CUDA device `id` */
 } DlDevice;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct DlManaged {
     void (*deleter)(struct DlManaged *self);
 } DlManaged;
 
-enum { DL_HOST = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
+enum { DL_HOST = 1, DL_CUDA = 2, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
 
 static const DlType types[MLC_TYPE_COUNT] = {
     [MLC_BOOL] = { DL_BOOL, 8, 1 },  [MLC_I8] = { DL_INT, 8, 1 },     [MLC_I16] = { DL_INT, 16, 1 },
@@ -60,7 +60,8 @@ mlc_buffer *mlc_buffer_from_dlpack(void *tensor) {
     DlManaged *m = tensor;
     const DlTensor *t = &m->tensor;
     mlc_type type = type_of(t->dtype);
-    if (t->device.type != DL_HOST || type == MLC_VOID || t->ndim < 0 || t->ndim > MLC_MAX_RANK) return NULL;
+    bool cuda = t->device.type == DL_CUDA;
+    if ((t->device.type != DL_HOST && !cuda) || type == MLC_VOID || t->ndim < 0 || t->ndim > MLC_MAX_RANK) return NULL;
     mlc_buffer *b = mlc_allocator_libc.resize(NULL, NULL, sizeof *b);
     TensorOwner *own = b ? mlc_allocator_libc.resize(NULL, NULL, sizeof *own) : NULL;
     if (!own) {
@@ -68,8 +69,9 @@ mlc_buffer *mlc_buffer_from_dlpack(void *tensor) {
         return NULL;
     }
     *own = (TensorOwner){ .owner = { .drop = drop_tensor, .heap = mlc_allocator_libc }, .tensor = m };
-    *b = (mlc_buffer){ .data = (char *)t->data + t->byte_offset, .type = type, .rank = t->ndim,
-                       .flags = MLC_BUFFER_OWNED | MLC_BUFFER_HEAP, .owner = own };
+    *b = (mlc_buffer){ .type = type, .rank = t->ndim, .flags = MLC_BUFFER_OWNED | MLC_BUFFER_HEAP, .owner = own };
+    if (cuda) b->device = (uint64_t)(uintptr_t)t->data + t->byte_offset, b->flags |= MLC_BUFFER_DEVICE_DIRTY;
+    else b->data = (char *)t->data + t->byte_offset;
     int64_t dense = 1;
     for (int d = 0; d < b->rank; d++) {
         int from = b->rank - 1 - d;
@@ -82,7 +84,7 @@ mlc_buffer *mlc_buffer_from_dlpack(void *tensor) {
 typedef struct {
     DlManaged m;
     int64_t shape[MLC_MAX_RANK], strides[MLC_MAX_RANK];
-    BufferOwner *owner; /* what the buffer owned, NULL: nothing */
+    BufferOwner *owner; /* what the buffer owned of this memory, NULL: nothing */
 } Export;
 
 static void drop_export(DlManaged *m) {
@@ -106,12 +108,17 @@ void *mlc_buffer_to_dlpack(mlc_buffer *b) {
         e->shape[b->rank - 1 - d] = b->dim[d].extent;
         e->strides[b->rank - 1 - d] = b->dim[d].stride;
     }
-    if (owned) {
+    bool cuda = b->device && (!b->data || b->flags & MLC_BUFFER_DEVICE_DIRTY);
+    if (cuda && b->device_owner) {
+        e->owner = b->device_owner;
+        b->device_owner = NULL;
+    } else if (owned && (!cuda || !b->data)) {
         e->owner = b->owner;
         b->owner = NULL;
         b->flags &= ~(uint32_t)MLC_BUFFER_OWNED;
     }
-    e->m = (DlManaged){ .tensor = { .data = b->data, .device = { DL_HOST, 0 }, .ndim = b->rank, .dtype = types[b->type],
+    void *data = cuda ? (void *)(uintptr_t)b->device : b->data;
+    e->m = (DlManaged){ .tensor = { .data = data, .device = { cuda ? DL_CUDA : DL_HOST, 0 }, .ndim = b->rank, .dtype = types[b->type],
                                     .shape = e->shape, .strides = e->strides },
                         .manager = e, .deleter = drop_export };
     return &e->m;
