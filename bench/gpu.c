@@ -44,19 +44,26 @@ static const Case cases[] = {
     { "gpu/blur", "inline", "f32 7680x4320", BLUR "plan p { out: gpu_tile(x, y, xo, yo, xi, yi, 128, 2); }\n", MLC_F32, { W + 2, H + 2 }, { W, H } },
 };
 
-/* The driver's copy, in the context that mlc uses. */
+/* The driver's copy, in the current context, which mlc uses, too. */
 typedef struct {
     int (*copy)(uint64_t to, uint64_t from, size_t bytes, void *stream);
     int (*wait)(void);
 } Driver;
 
 static bool load_driver(Driver *d) {
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
+    static const char *const name[] = { "cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemcpyDtoDAsync_v2", "cuCtxSynchronize" };
+    void *at[5] = { 0 };
+    for (int i = 0; i < 5 && lib; i++)
+        if (!(at[i] = dlsym(lib, name[i]))) return false;
     if (!lib) return false;
-    void *copy = dlsym(lib, "cuMemcpyDtoDAsync_v2"), *wait = dlsym(lib, "cuCtxSynchronize");
-    memcpy(&d->copy, &copy, sizeof copy);
-    memcpy(&d->wait, &wait, sizeof wait);
-    return copy && wait;
+    int (*init)(unsigned flags), (*retain)(void **context, int device), (*set)(void *context);
+    memcpy(&init, &at[0], sizeof init);
+    memcpy(&retain, &at[1], sizeof retain);
+    memcpy(&set, &at[2], sizeof set);
+    memcpy(&d->copy, &at[3], sizeof d->copy);
+    memcpy(&d->wait, &at[4], sizeof d->wait);
+    return !init(0) && !retain(&context, 0) && !set(context);
 }
 
 static mlc_buffer *fresh(mlc_type type, const int64_t *extent) {
@@ -87,11 +94,12 @@ static bool time_both(const Driver *d, mlc_module *m, mlc_buffer **b, double *ou
         double t = bench_now();
         for (int i = 0; i < BATCH; i++)
             if (mlc_run(m, 2, b, 0, NULL, e)) return false;
-        if (d->wait()) return false;
+        int failed = d->wait();
         double u = bench_now();
-        for (int i = 0; i < BATCH; i++)
-            if (d->copy(b[1]->device, b[0]->device, bytes, NULL)) return false;
-        if (d->wait()) return false;
+        for (int i = 0; i < BATCH && !failed; i++) failed = d->copy(b[1]->device, b[0]->device, bytes, NULL);
+        if (!failed) failed = d->wait();
+        if (failed) snprintf(e->message, sizeof e->message, "the driver's error %d", failed);
+        if (failed) return false;
         if (r >= 0) mine[r] = (u - t) / BATCH, theirs[r] = (bench_now() - u) / BATCH;
     }
     qsort(mine, ROUNDS, sizeof *mine, compare);
@@ -138,7 +146,7 @@ int main(int argc, char **argv) {
         else return 2;
     }
     if (!load_driver(&d)) {
-        fprintf(stderr, "bench_gpu: skipped, there is no driver (libcuda.so.1)\n");
+        fprintf(stderr, "bench_gpu: skipped, there is no driver (libcuda.so.1) or no GPU\n");
         return 0;
     }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
