@@ -45,7 +45,7 @@ static const char cuda_after[] =
     "static void thread_main() { kernel_now(args_now); waits[running] = 2; }\n"
     /* 0, or 1 where some threads wait at a barrier that others never reach. */
     "static int run_block(const long *n, long size, bool back) {\n"
-    "    static char *stack = (char *)malloc((size_t)MOST * STACK);\n"
+    "    static __attribute__((aligned(16))) char stack[(size_t)MOST * STACK];\n"
     "    long total = n[0] * n[1] * n[2];\n"
     "    memset(shared, 0xa5, size);\n"
     "    for (long t = 0; t < total; t++) {\n"

@@ -2,17 +2,44 @@
  *
  * A program that uses CUDA already has a context current, and shares its memory and streams with us when we use the same one:
  * so the thread that opens the device gives the choice.  Without one it is the device's primary context, which the other
- * libraries of a process use as well.  Calls may come from any thread: each makes the context current and puts back what was. */
+ * libraries of a process use as well.  Calls may come from any thread: each makes the context current and puts back what was.
+ *
+ * A child of fork has none of the driver's threads, and may hang where it calls it.  To know for nothing that this is one, the
+ * device has a page of memory that the system clears in children. */
 #include "nvrtc/nvrtc_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+static void mark_as_ours(NvDevice *d) {
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    d->pid = getpid();
+    if (page == MAP_FAILED) return;
+    if (madvise(page, size, MADV_WIPEONFORK)) {
+        munmap(page, size);
+        return;
+    }
+    *page = 1;
+    d->page = page;
+}
+
+bool nv_is_ours(const NvDevice *d) {
+    return d->page ? *d->page : d->pid == getpid();
+}
+
+void nv_device_check(const NvDevice *d, Fault *f) {
+    if (!nv_is_ours(d)) fault_raise(f, ERR_CUDA_FORKED, NULL);
+}
 
 NvEntered nv_enter(NvDevice *d) {
     CuContext now = NULL;
-    NvEntered e = { .error = d->driver.cuCtxGetCurrent(&now) };
+    NvEntered e = { .error = CU_NOT_INITIALIZED };
+    if (!nv_is_ours(d)) return e;
+    e.error = d->driver.cuCtxGetCurrent(&now);
     if (e.error || now == d->context) return e;
     e.error = d->driver.cuCtxPushCurrent(d->context);
     e.pushed = !e.error;
@@ -102,7 +129,7 @@ NvDevice *nv_device_open(const mlc_allocator *hook, int ordinal, Fault *f) {
     if (!d) fault_raise(f, ERR_OUT_OF_MEMORY, NULL, sizeof *d);
     memset(d, 0, sizeof *d);
     d->hook = h;
-    d->pid = getpid();
+    mark_as_ours(d);
     d->wait = wait && *wait && strcmp(wait, "0");
     if (FAULT_TRY(f, b)) {
         open_in(d, ordinal, f);
@@ -115,11 +142,12 @@ NvDevice *nv_device_open(const mlc_allocator *hook, int ordinal, Fault *f) {
 
 void nv_device_close(NvDevice *d) {
     if (!d) return;
-    if (d->pid == getpid()) { /* what a child of fork has are its parent's */
+    if (nv_is_ours(d)) { /* what a child of fork has are its parent's */
         if (d->pool) d->driver.cuMemPoolDestroy(d->pool);
         if (d->primary) d->driver.cuDevicePrimaryCtxRelease(d->info.ordinal);
     }
     nv_driver_close(&d->driver);
+    if (d->page) munmap((void *)(uintptr_t)d->page, (size_t)sysconf(_SC_PAGESIZE));
     d->hook.resize(d->hook.user, d, 0);
 }
 

@@ -71,6 +71,8 @@ typedef struct NvDevice NvDevice;
 NvDevice *nv_device_open(const mlc_allocator *hook, int ordinal, Fault *f);
 void nv_device_close(NvDevice *d);
 void nv_device_info(const NvDevice *d, NvDeviceInfo *info);
+/* Raises CUDA_FORKED in a child of fork, where all that runs gives CUDA_ERROR_NOT_INITIALIZED. */
+void nv_device_check(const NvDevice *d, Fault *f);
 
 /* Loaded code, as nv_compile made it; kernels by their place in `names`.  Raises CUDA_FAILED. */
 typedef struct NvModule NvModule;

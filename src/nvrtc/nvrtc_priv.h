@@ -58,12 +58,16 @@ struct NvDevice {
     NvDriver driver;
     CuContext context;
     bool primary; /* the context is the device's own, which is given back */
-    pid_t pid;    /* a child of fork cannot use it */
+    pid_t pid;    /* a child of fork cannot use it: nv_is_ours */
+    const volatile unsigned char *page; /* 1 here, 0 in such a child; NULL: the system has no such pages */
     bool wait;    /* MLC_GPU_WAIT: each launch waits, so that an error names its kernel */
     CuPool pool;
     NvDeviceInfo info;
     _Atomic int64_t count[NV_COUNTS];
 };
+
+/* False in a child of fork, where the driver must not be called. */
+bool nv_is_ours(const NvDevice *d);
 
 /* Makes the device's context the thread's, where it is not; nv_leave puts back what was there. */
 typedef struct {

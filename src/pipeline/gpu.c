@@ -65,6 +65,7 @@ NvDevice *gpu_device(Gpu *g, Fault *f) {
     enter(g, false);
     if (FAULT_TRY(f, b)) {
         if (!g->device) g->device = nv_device_open(&g->hook, 0, f);
+        nv_device_check(g->device, f);
         found = g->device;
         FAULT_END(f, b);
     }

@@ -218,10 +218,18 @@ START_TEST(a_child_of_fork_leaves_it_alone) {
     int status = 0;
     pid_t child = fork();
     if (!child) {
+        uint64_t p;
+        Barrier b;
+        bool told = nv_alloc(d, NULL, 4, &p) == 3 && nv_wait(d, NULL) == 3 && nv_free(d, NULL, 64) == 3;
+        if (FAULT_TRY(&fault, b)) {
+            nv_device_check(d, &fault);
+            told = false;
+        }
         nv_module_free(m);
         nv_device_close(d);
-        _exit(fake->stats().calls == calls ? 7 : 8);
+        _exit(told && fake->stats().calls == calls && fault.info.code == ERR_CUDA_FORKED ? 7 : 8);
     }
+    nv_device_check(d, &fault);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(WEXITSTATUS(status), 7);
     nv_module_free(m);

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 Suite *gpu_calls_suite(void);
 
@@ -372,6 +374,29 @@ START_TEST(what_is_missing_is_said) {
 }
 END_TEST
 
+START_TEST(a_child_of_fork_has_no_gpu) {
+    int status = 0;
+    Job *j = compiled();
+    SKIPPED(j);
+    ck_assert_int_eq(run(j), 0);
+    int64_t calls = fake->stats().calls;
+    pid_t child = fork();
+    if (!child) {
+        bool told = !strcmp(mlc_error_name(run(j)), "CUDA_FORKED") &&
+                    !strcmp(j->error.message, "the GPU was opened before this process was forked, and a child cannot use it; make the first "
+                            "call for a GPU after the fork");
+        end(j);
+        _exit(told && fake->stats().calls == calls ? 7 : 8);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(WEXITSTATUS(status), 7);
+    fill(j);
+    ck_assert_int_eq(run(j), 0);
+    ck_assert_int_eq(wrong(j), 0);
+    end(j);
+}
+END_TEST
+
 /* ---- threads ---- */
 
 static void *call_often(void *arg) {
@@ -421,6 +446,7 @@ Suite *gpu_calls_suite(void) {
     tcase_add_test(t, a_run_may_fail_anywhere);
     tcase_add_test(t, blocks_have_a_limit);
     tcase_add_test(t, what_is_missing_is_said);
+    tcase_add_test(t, a_child_of_fork_has_no_gpu);
     tcase_add_test(t, threads_share_a_module);
     suite_add_tcase(s, t);
     return s;
