@@ -108,6 +108,8 @@ static bool may_store(const Plan *p, const Path *path, int j, int i) {
 static void compute_inside(Plan *p, int k, const Path *path) {
     Gen *g = p->g;
     int i = one_in(p, 3) ? gen_below(g, path->n) : path->n - 1 - gen_below(g, path->n < 2 ? 1 : 2), j = gen_below(g, i + 2);
+    for (int m = path->n - 1; p->g->gpu && m >= 0; m--) /* mostly in the blocks of a kernel, for their threads */
+        if (loop_at(p, &path->at[m])->block && !one_in(p, 3)) i = m, j = m + 1, m = 0;
     for (; i + 1 < path->n && loop_at(p, &path->at[i])->block && loop_at(p, &path->at[i + 1])->block && !p->careless; j++) i++; /* nothing between blocks */
     bool stores = !func_of(p, k)->stage && one_in(p, 2) && j <= i;
     p->stored = stores && (p->careless || may_store(p, path, j, i) || one_in(p, 50));
@@ -241,4 +243,5 @@ void memory(Plan *p, int k) {
     bool vars = stores_at_vars(p, k) || p->careless;
     for (int i = 0; i < (int)(sizeof of_func / sizeof *of_func); i++)
         if ((vars || !of_func[i].vars) && one_in(p, of_func[i].one_in)) of_func[i].draw(p, f);
+    if (p->g->gpu && gpu_level(p, k) == OF_BLOCK && one_in(p, 2)) store_in(p, f);
 }
