@@ -397,7 +397,7 @@ static Stmt *make_kernel(Kernels *k, Stmt *s) {
         const Node *one = ir_idx(k->ir, 1);
         kernel->grid[d] = !b.blocks[d] ? one : b.single[d] ? ir_max(k->ir, b.blocks[d], one) : b.blocks[d];
     }
-    if (kernel->threads[0] * kernel->threads[1] * kernel->threads[2] > 1) body = low_barriers(k->program, &b.part, body);
+    if (kernel->threads[0] * kernel->threads[1] * kernel->threads[2] > 1) body = low_barriers(k->program, kernel, &b.part, body);
     check_shared(k, kernel, body);
     return st_kernel(k->arena, kernel, body);
 }

@@ -19,7 +19,7 @@ int64_t low_copies(Arena *a, Sim *sim, const Stmt *s, const Node *extent, int64_
 void low_check_lanes(Arena *a, const Stmt *s, const Node *extent);
 void low_kernels(Program *p, const LowerOptions *o); /* kernels.c */
 /* barriers.c: the body of a kernel with the barriers that its parts need; part: the statements that are one. */
-Stmt *low_barriers(Program *p, const PtrMap *part, Stmt *body);
+Stmt *low_barriers(Program *p, const Kernel *kernel, const PtrMap *part, Stmt *body);
 void low_residence(Program *p); /* residence.c: moves of memory between host and device */
 void low_watch(Program *p, const LowerOptions *o);  /* watch.c */
 void low_flatten(Program *p, const LowerOptions *o); /* flatten.c */

@@ -107,6 +107,20 @@ START_TEST(back_edge) {
 }
 END_TEST
 
+/* What each thread alone touches is waited for by nobody; what all read of one element is, in front of the loop that reads. */
+START_TEST(own_elements) {
+    text_open(HEAD "rdom r(0, 3);\nf(x, y) = 0.0;\nf(x, y) += in(x + r, y);\ng(x, y) = f(x, y) * 2;\noutput g;\n"
+                   "plan p { g: gpu_tile(x, y, xo, yo, xi, yi, 8, 4); f: compute_at(g, xo), gpu_threads(x, y); f.u0: reorder(x, y, r), gpu_threads(x, y); }");
+    ck_assert_str_eq(text_lower(NULL, "kernels", 0), "");
+    ck_assert_int_eq(text_count("barrier"), 0);
+    check(2);
+    text_open(HEAD "k() = in(0, 0) + 1;\ng(x, y) = in(x, y) * k();\noutput g;\n"
+                   "plan p { g: gpu_tile(x, y, xo, yo, xi, yi, 8, 4); k: compute_at(g, xo); }");
+    is_text("      if thread.x < 1", "      if thread.x < 1 && thread.y < 1\n        produce k\n          k() = in(0, 0) + 1.0\n      barrier\n");
+    check(2);
+}
+END_TEST
+
 START_TEST(two_kernels) {
     text_open(BLUR "plan p { by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); bx: compute_root(), gpu_tile(x, y, xo, yo, xi, yi, 8, 8); }");
     is_text("  alloc", "  alloc bx[by.min.0 +: by.extent.0][by.min.1 +: by.extent.1 + 2] f32 heap at root  // t.mlc:6 compute_root()\n"
@@ -328,6 +342,7 @@ Suite *kernels_suite(void) {
     tcase_add_test(tc, one_thread);
     tcase_add_test(tc, own_producer);
     tcase_add_test(tc, back_edge);
+    tcase_add_test(tc, own_elements);
     tcase_add_test(tc, two_kernels);
     tcase_add_test(tc, host_between);
     tcase_add_test(tc, launched_in_a_loop);

@@ -1,3 +1,3 @@
 # src/lower/barriers.c
 # no thread waits for the iteration before
-s/        \*since = at;/        return now;/
+s/        \*since = at;/        { *made = b->made; return now; }/
