@@ -249,7 +249,7 @@ static Stmt *emit_scope(Build *b, Scope *s) {
     if (!s->var) return body;
     Stmt *loop = st_for(a, s->var, s->kind, s->min, s->extent, body);
     loop->u.loop.dim = s->dim;
-    loop->u.loop.most = s->most;
+    loop->u.loop.most = s->kind == LOOP_GPU_THREAD ? ir_idx(b->ir, low_most_threads(b, s)) : s->most;
     loop->line = s->dim->line;
     return loop;
 }

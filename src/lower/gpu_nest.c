@@ -85,7 +85,7 @@ static void check_shared(Build *b, const StageNest *st) {
 /* ---- how many ---- */
 
 /* A constant that bounds the iterations of a loop of threads. */
-static int64_t most_threads(Build *b, const Scope *s) {
+int64_t low_most_threads(Build *b, const Scope *s) {
     int64_t lo, hi;
     if (sim_const_bounds(b->ir, low_facts(b, NULL, s->up), s->extent, &lo, &hi)) return hi;
     if (s->most && ir_is_int(s->most, &hi)) return hi;
@@ -102,7 +102,7 @@ static void check_count(Build *b, const StageNest *st) {
         Place place = place_of(b, s);
         if (++n[thread] > GPU_DIMS) fault_raise(b->fault, ERR_GPU_DIMS, &place, low_place_name(b, s), sch_kinds[s->kind], GPU_DIMS);
         if (!thread) continue;
-        int64_t most = most_threads(b, s);
+        int64_t most = low_most_threads(b, s);
         if (n[1] == GPU_DIMS && most > MOST_THREAD_LAYERS)
             fault_raise(b->fault, ERR_GPU_LAYERS, &place, low_place_name(b, s), (long long)most, MOST_THREAD_LAYERS);
         if (most > 1 && (__builtin_mul_overflow(threads, most, &threads) || threads > MOST_BLOCK_THREADS))

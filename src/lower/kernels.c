@@ -178,8 +178,9 @@ static Stmt *threads(Body *b, Stmt *s, unsigned used);
 /* Parts of other shapes share the threads of a block: 1024 x 1 and 1 x 1024 make 2^20 of them. */
 static void need_threads(Body *b, const Stmt *s, int d) {
     Kernels *k = b->all;
-    int64_t lo, hi, all = 1, *most = &b->kernel->threads[d];
-    if (!sim_const_bounds(k->ir, b->facts, s->u.loop.extent, &lo, &hi)) CHECK(k->fault, s->u.loop.most && ir_is_int(s->u.loop.most, &hi));
+    int64_t lo, hi, least, all = 1, *most = &b->kernel->threads[d];
+    CHECK(k->fault, s->u.loop.most && ir_is_int(s->u.loop.most, &hi));
+    if (sim_const_bounds(k->ir, b->facts, s->u.loop.extent, &lo, &least) && least < hi) hi = least;
     if (hi > *most) *most = hi;
     for (int i = 0; i < GPU_DIMS; i++)
         if (__builtin_mul_overflow(all, b->kernel->threads[i], &all)) all = INT64_MAX;

@@ -251,6 +251,7 @@ static void finish_store(Run *r, const Stmt *s, const Pending *w) {
         mlc_type t = w->m->storage->type[k];
         val_store(t, w->m->data[k] + w->at * (int64_t)mlc_type_size(t), w->value[k]);
         w->m->state[k][w->at - w->m->first] = (uint8_t)w->state[k];
+        run_mark(r, w->m, w->at, true);
     }
     if (!r->p->flat) run_hold(w->m, w->at, w->coord);
 }

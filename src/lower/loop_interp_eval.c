@@ -130,6 +130,7 @@ static void read(Run *r, const Lane *l, Code *c, int i) {
     }
     int64_t at = run_offset(r, m, s->e->n, p);
     if (!run_holds(r, m, at, p)) state = GARBAGE;
+    run_mark(r, m, at, false);
     mlc_type t = m->storage->type[s->e->aux];
     c->slot[i] = val_load(t, m->data[s->e->aux] + at * (int64_t)mlc_type_size(t));
     c->state[i] = state | m->state[s->e->aux][at - m->first];

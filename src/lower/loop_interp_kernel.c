@@ -13,6 +13,35 @@ struct RunBlock {
     VEC(Memory *) shared;
 };
 
+/* ---- races ---- */
+
+enum { THREAD_BITS = 16, MANY_THREADS = (1 << THREAD_BITS) - 1 };
+
+static void track(Run *r, Memory *m) {
+    if ((size_t)m->count > m->marks || !m->writer) {
+        m->marks = (size_t)m->count;
+        m->writer = ARENA_ARRAY(r->arena, uint64_t, m->count + 1);
+        m->reader = ARENA_ARRAY(r->arena, uint64_t, m->count + 1);
+    }
+    memset(m->writer, 0, sizeof *m->writer * (size_t)m->count);
+    memset(m->reader, 0, sizeof *m->reader * (size_t)m->count);
+}
+
+/* Another block may run at the same time; another thread of the block does until the next barrier. */
+static bool meets(const Run *r, uint64_t mark) {
+    int64_t phase = (int64_t)(mark >> THREAD_BITS), thread = (int64_t)(mark & MANY_THREADS);
+    return phase >= r->kernel_phase && (phase < r->block_phase || (phase == r->phase && thread != r->thread));
+}
+
+void run_mark(Run *r, const Memory *m, int64_t at, bool store) {
+    if (!m->writer || !r->block) return;
+    uint64_t *writer = &m->writer[at - m->first], *reader = &m->reader[at - m->first];
+    uint64_t mine = (uint64_t)r->phase << THREAD_BITS | (uint64_t)r->thread;
+    if (meets(r, *writer) || (store && meets(r, *reader))) fault_raise(r->fault, ERR_LOOPS_RACE, NULL, m->storage->name);
+    if (store) *writer = mine;
+    else *reader = meets(r, *reader) ? mine | MANY_THREADS : mine;
+}
+
 /* ---- two copies ---- */
 
 static Memory *device_of(Run *r, Memory *m) {
@@ -26,6 +55,7 @@ static Memory *device_of(Run *r, Memory *m) {
     d->first = m->first;
     d->count = m->count;
     run_reserve(r, d);
+    track(r, d);
     m->device = d;
     m->device_taken = true;
     return d;
@@ -91,7 +121,10 @@ Memory *run_view_shared(Run *r, const Lane *l, const Storage *s) {
     CHECK(r->fault, b != NULL);
     int i = 0;
     while (i < b->shared.n && b->shared.at[i]->storage != s) i++;
-    if (i == b->shared.n) VEC_PUSH(r->arena, &b->shared, run_allocate(r, l, s));
+    if (i == b->shared.n) {
+        VEC_PUSH(r->arena, &b->shared, run_allocate(r, l, s));
+        track(r, b->shared.at[i]);
+    }
     Memory *view = r->free_views;
     if (view) r->free_views = view->next;
     else view = ARENA_NEW(r->arena, Memory);
@@ -132,6 +165,7 @@ static void run_block(Run *r, const Stmt *s, const Lane *l, Lane **thread, int64
         set(r, thread[i], k->thread[1], i / k->threads[0] % k->threads[1]);
         set(r, thread[i], k->thread[2], i / k->threads[0] / k->threads[1]);
     }
+    r->block_phase = r->phase + 1;
     run_threads(r, s->u.kernel.body, thread, n);
     for (int64_t i = 0; i < n; i++) run_give_lane(r, thread[i]);
     for (int i = 0; i < block.shared.n; i++) run_release(r, block.shared.at[i]);
@@ -147,6 +181,7 @@ void run_kernel(Run *r, const Stmt *s, const Lane *l) {
         n *= k->threads[d];
     }
     r->stats->kernels++;
+    r->kernel_phase = r->phase + 1;
     Lane *device = on_device(r, l), **thread = ARENA_ARRAY(r->arena, Lane *, n);
     struct RunOrder o = run_order(r, blocks);
     for (int64_t i = 0; i < blocks; i++) {

@@ -21,6 +21,8 @@ struct Memory {
     Memory *device;                /* on_device: the other copy, with a shape of its own for now; NULL: there is none yet */
     bool device_taken;             /* ... which stands for this allocation, not for an earlier one */
     unsigned current;              /* which of them is: MLC_ON_HOST, MLC_ON_DEVICE */
+    uint64_t *writer, *reader;     /* of a kernel's memory: which thread stored an element last, and read it; else NULL */
+    size_t marks;                  /* room for them */
     Memory *outer;                 /* what the Func's accesses meant outside of this allocation */
     Memory *next;                  /* free list of the storage */
 };
@@ -76,6 +78,7 @@ typedef struct {
     PtrMap stage;        /* Func -> stage of the innermost produce marker */
     PtrMap pool;         /* Storage -> free Memory */
     struct RunBlock *block;     /* of a kernel, that runs; or NULL */
+    int64_t thread, phase, block_phase, kernel_phase; /* the phase between two barriers, counted through; the first of the block and kernel */
     PtrMap stops;               /* Stmt -> 1 or 2: does it hold no turn and no barrier, or one? */
     struct RunFrame *free_frames;
     Memory *free_views;
@@ -105,6 +108,8 @@ void run_threads(Run *r, const Stmt *s, Lane *const *lane, int64_t n);
 /* loop_interp_kernel.c */
 void run_kernel(Run *r, const Stmt *s, const Lane *l);
 void run_move(Run *r, const Stmt *s, const Lane *l);
+/* Threads that touch an element between the same barriers, one of them to store it, race. */
+void run_mark(Run *r, const Memory *m, int64_t at, bool store);
 void run_come_home(Run *r, Memory *m); /* at the end of a call */
 Memory *run_view_shared(Run *r, const Lane *l, const Storage *s); /* a thread's view of memory of its block */
 void run_leave_shared(Run *r, Memory *view);

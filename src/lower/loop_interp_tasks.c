@@ -268,7 +268,9 @@ void run_threads(Run *r, const Stmt *s, Lane *const *lane, int64_t n) {
     }
     while (task[0].top) {
         struct RunOrder o = run_order(r, n);
+        r->phase++;
         for (int64_t i = 0; i < n; i++) {
+            r->thread = o.at;
             run_thread(&t, &task[o.at]);
             run_next(&o);
         }

@@ -318,6 +318,7 @@ Stmt *low_check(Build *b, const Node *cond, ErrCode code, const char *t0, const 
 /* gpu_nest.c: whose are the loops around, and the memory that is taken there? */
 typedef enum { GPU_OF_HOST, GPU_OF_BLOCK, GPU_OF_THREAD } GpuLevel;
 GpuLevel low_gpu_level(const Scope *s);
+int64_t low_most_threads(Build *b, const Scope *s); /* of a loop of threads */
 bool low_gpu_touches(Build *b, const FuncNest *fn); /* a kernel computes it, or reads it */
 MemoryKind low_memory_kind(Build *b, const FuncNest *fn); /* STORE_STACK: where it is small enough */
 /* May a Func be computed there, the loops of a stage be where they are, and a Func with all of its stages be in a kernel? */
