@@ -37,15 +37,22 @@ static const char *look_up(NvDriver *v) {
     return NULL;
 }
 
+/* Where containers and WSL put it, which a loader need not know. */
+static const char *const places[] = { "libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1" };
+
 static void open_library(NvDriver *v, Fault *f) {
-    const char *own = getenv("MLC_LIBCUDA"), *path = own && *own ? own : "libcuda.so.1";
-    char text[700];
-    /* It has threads of its own: it stays. */
-    v->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!v->library) {
-        const char *why = dlerror();
-        fault_raise(f, ERR_CUDA_MISSING, NULL, why ? why : path);
+    const char *const given[] = { getenv("MLC_LIBCUDA") };
+    bool is_given = *given && **given;
+    const char *const *list = is_given ? given : places, *path = NULL;
+    int n = is_given ? 1 : (int)(sizeof places / sizeof *places);
+    char text[700] = "";
+    for (int i = 0; i < n && !v->library; i++) {
+        path = list[i];
+        v->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* it has threads of its own: it stays */
+        const char *why = v->library ? NULL : dlerror();
+        if (!i && why) snprintf(text, sizeof text, "%s", why);
     }
+    if (!v->library) fault_raise(f, ERR_CUDA_MISSING, NULL, text);
     const char *missing = look_up(v);
     if (!missing) return;
     snprintf(text, sizeof text, "%s has no %s, which drivers of CUDA 12 have", path, missing);
