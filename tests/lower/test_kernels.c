@@ -257,6 +257,7 @@ static bool run_without(Fault1 what, int at, uint64_t seed, const mlc_buffer *wa
         *right = !memcmp(want->data, have->data, (size_t)mlc_buffer_count(want) * mlc_type_size(want->type));
         FAULT_END(&fault, barrier);
     }
+    snprintf(T.message, sizeof T.message, "%s", fault.info.message);
     arena_free(&a);
     return planted.met > at;
 }
@@ -298,6 +299,41 @@ START_TEST(barriers_needed) {
     count_missed(NO_BARRIER, &all, &missed);
     ck_assert_int_eq(all, barriers[_i]);
     ck_assert_int_eq(missed, 0);
+}
+END_TEST
+
+/* Also where both would store the same value, and the outputs be right. */
+START_TEST(races) {
+    const int64_t size[2] = { 35, 19 }, min[2] = { -11, 6 };
+    bool right;
+    text_open(BLUR "plan p { by: gpu_tile(x, y, xo, yo, xi, yi, 16, 8); bx: compute_at(by, xo); }");
+    text_bind(size, min);
+    mlc_buffer *want = text_buffer(MLC_F32, 2, size, min, 0), *have = text_buffer(MLC_F32, 2, size, min, 0);
+    ck_assert(run_without(NO_CONDITION, 0, 3, want, have, &right)); /* thread.x < 1 && thread.y < 1 */
+    ck_assert_str_eq(T.message, "threads of a kernel race for an element of bx; a barrier between them is missing, or a condition on threads");
+    mlc_buffer_free(want);
+    mlc_buffer_free(have);
+    text_unbind();
+}
+END_TEST
+
+/* Nothing reports an error from inside of a kernel. */
+START_TEST(checked) {
+    Fault fault = { 0 };
+    Arena a;
+    Interner ir;
+    Barrier barrier;
+    text_open(HEAD "by(x, y) = in(x % 7 + y / 3 * 2, min(x * y, y));\noutput by;\nplan p { by: gpu_blocks(y); }");
+    arena_init(&a, NULL, &fault);
+    if (FAULT_TRY(&fault, barrier)) {
+        ir_interner_init(&ir, &a, &T.ctx->ir);
+        LowerOptions o = { .name = "test", .check = true };
+        Func *out = T.out.f;
+        low_lower(&a, &ir, sch_resolve(&ir, T.plan, &out, 1), &o);
+        FAULT_END(&fault, barrier);
+    }
+    ck_assert_str_eq(fault.info.message, "t.mlc:5: schedule by: gpu_blocks(y): by is run with .check, which does not go with a GPU yet; drop that, or compute it on the CPU, with no loop of a GPU in or around it");
+    arena_free(&a);
 }
 END_TEST
 
@@ -350,6 +386,8 @@ Suite *kernels_suite(void) {
     tcase_add_loop_test(tc, shapes, 0, 7);
     tcase_add_loop_test(tc, refused, 0, 3);
     tcase_add_loop_test(tc, barriers_needed, 0, 3);
+    tcase_add_test(tc, races);
+    tcase_add_test(tc, checked);
     tcase_add_loop_test(tc, moves_needed, 0, 3);
     tcase_add_loop_test(tc, conditions_needed, 0, 2);
     suite_add_tcase(s, tc);
