@@ -10,7 +10,7 @@ build=$1
 shift
 here=$(dirname "$0")
 tree=$build/mutations
-topics="kernels derive rfactor rules simplify property bounds build checks compute_at folding sliding async ring partition loop_interp loops specialize shared storage change_type stages behaviours"
+topics="kernels cuda derive rfactor rules simplify property bounds build checks compute_at folding sliding async ring partition loop_interp loops specialize shared storage change_type stages behaviours"
 jobs=${JOBS:-$(nproc)}
 mkdir -p "$tree"
 tree=$(cd "$tree" && pwd)
