@@ -150,7 +150,8 @@ struct Stmt {
          * ST_BARRIER, without fields, waits for all threads of the block, whose writes before it all see. */
         struct { Kernel *kernel; Stmt *body; } kernel;
         /* Makes the memory (on_device) current on the device or the host; writes: there it is about to change, so that
-         * copies elsewhere are stale from now on.  all: every element is about to be written, nothing has to be copied. */
+         * copies elsewhere are stale from now on.  all: every element is about to be written,
+         * so that none has to be copied there; what lies between elements is as little the memory's as ever. */
         struct { Storage *storage; bool device, writes, all; } move;
     } u;
 };
