@@ -62,7 +62,8 @@ typedef struct {
 enum { NV_MOST_THREADS = 1024 }; /* of a block */
 
 /* How many GPUs there are, and what up to `most` of them are; makes no context.  Raises CUDA_MISSING (no libcuda.so.1 that the
- * loader finds, nor where containers and WSL have it; $MLC_LIBCUDA names another file), CUDA_NO_DEVICE, CUDA_FAILED (the driver's own name of its error). */
+ * loader finds, nor where containers and WSL have it; $MLC_LIBCUDA names another file), CUDA_NO_DEVICE, CUDA_FAILED (the
+ * driver's own name of its error). */
 int nv_device_list(NvDeviceInfo *info, int most, Fault *f);
 
 typedef struct NvDevice NvDevice;

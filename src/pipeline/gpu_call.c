@@ -16,6 +16,7 @@ struct GpuCall {
     mlc_module *module;
     NvDevice *device;
     NvModule *kernels;
+    void *stream;
     HookUser user; /* what all hooks of the call see: begins with the module's own */
     mlc_hooks hooks;
     mlc_buffer *const *given; /* the caller's */
@@ -170,15 +171,16 @@ static void bring_home(GpuCall *g, int slot, Fault *f) {
     if (b->device && !b->data) fault_raise(f, ERR_GPU_ALONE, NULL, s->name);
     *m = memory_of(b);
     if (m->current == MLC_ON_DEVICE && m->bytes) {
-        int e = nv_to_host(g->device, NULL, m->host, m->device, m->bytes);
+        int e = nv_to_host(g->device, g->stream, m->host, m->device, m->bytes);
         if (e) fault_raise(f, ERR_GPU_COPY, NULL, m->bytes, "from", nv_error_name(g->device, e), last_kernel(g));
     }
     m->current = s->is_output ? MLC_ON_HOST : m->current | MLC_ON_HOST;
 }
 
-mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, mlc_buffer *const *buffers, Arena *scratch, Fault *f) {
+mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, void *stream, mlc_buffer *const *buffers, Arena *scratch, Fault *f) {
     GpuCall *g = *to = ARENA_NEW(scratch, GpuCall);
     g->module = m;
+    g->stream = stream;
     NvDeviceInfo info;
     g->device = gpu_device(m->gpu, f);
     nv_device_info(g->device, &info);

@@ -6,7 +6,7 @@
 
 typedef struct GpuCall GpuCall;
 /* The buffers that the code is to work on: the given ones, or some in their place.  Raises where there is no device. */
-mlc_buffer *const *gpu_call_open(GpuCall **g, mlc_module *m, mlc_buffer *const *buffers, Arena *scratch, Fault *f);
+mlc_buffer *const *gpu_call_open(GpuCall **g, mlc_module *m, void *stream, mlc_buffer *const *buffers, Arena *scratch, Fault *f);
 /* Gives the call its hooks and memory. */
 void gpu_call_attach(GpuCall *g, NvModule *kernels, mlc_call *call);
 /* After the code, which returned r: outputs come home, what was taken is given back.  Returns r, or what failed here. */

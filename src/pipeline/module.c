@@ -307,7 +307,7 @@ static Code *code_of(mlc_module *m, int variant, Fault *f) {
 static int run_code(mlc_module *m, void *stream, mlc_buffer *const *buffers, const mlc_scalar *param, Arena *scratch, Fault *f) {
     int n = m->meta.n_slots;
     GpuCall *gpu = NULL;
-    if (m->meta.n_kernels) buffers = gpu_call_open(&gpu, m, buffers, scratch, f);
+    if (m->meta.n_kernels) buffers = gpu_call_open(&gpu, m, stream, buffers, scratch, f);
     void **data = ARENA_ARRAY(scratch, void *, n + 1);
     int64_t *shape = ARENA_ARRAY(scratch, int64_t, (n + 1) * MLC_MAX_RANK * 3);
     bool dense = true;

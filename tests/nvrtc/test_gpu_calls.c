@@ -248,6 +248,27 @@ START_TEST(streams_are_apart) {
 }
 END_TEST
 
+/* A buffer that a call before it in the stream writes comes home for a stage of the host. */
+START_TEST(a_stream_orders_the_host_too) {
+    void *stream = (void *)16;
+    Job *j = compiled();
+    SKIPPED(j);
+    Job *k = make("mlc 1\ninput in: i32[2];\nh(x, y) = in(x, y) + 1;\nf(x, y) = h(x, y) * 2;\noutput f;\n"
+                  "plan p { h: compute_root(); f: gpu_tile(x, y, xo, yo, xi, yi, 8, 4); }\n");
+    ck_assert_msg(k->module != NULL, "%s", k->error.message);
+    mlc_buffer middle = *mlc_wrap(j->dst[0], W, H), *first[] = { mlc_wrap(j->src[0], W + 1, H), &middle };
+    mlc_buffer *second[] = { &middle, mlc_wrap(&k->dst[0][0], W, H) };
+    ck_assert(mlc_buffer_to_device(j->ctx, &middle, &j->error));
+    ck_assert_msg(!mlc_run_on(j->module, stream, 2, first, 0, NULL, &j->error), "%s", j->error.message);
+    ck_assert_msg(!mlc_run_on(k->module, stream, 2, second, 0, NULL, &k->error), "%s", k->error.message);
+    ck_assert_int_eq(wrong(j), 0);
+    for (int i = 0; i < W * H; i++) ck_assert_int_eq(k->dst[i / W][i % W], (j->dst[i / W][i % W] + 1) * 2);
+    mlc_buffer_leave_device(&middle);
+    end(k);
+    end(j);
+}
+END_TEST
+
 /* What a call was given may change once it has returned, though its work has not begun. */
 START_TEST(inputs_may_change_after_a_call) {
     Job *j = compiled();
@@ -440,6 +461,7 @@ Suite *gpu_calls_suite(void) {
     tcase_add_test(t, the_programs_context_is_used);
     tcase_add_test(t, buffers_stay_on_the_device);
     tcase_add_test(t, streams_are_apart);
+    tcase_add_test(t, a_stream_orders_the_host_too);
     tcase_add_loop_test(t, inputs_may_change_after_a_call, 0, 2);
     tcase_add_loop_test(t, failures_are_said, 0, (int)(sizeof failures / sizeof *failures));
     tcase_add_test(t, memory_of_the_device_may_be_out);
