@@ -98,7 +98,7 @@ TOPICS = $(patsubst test_%,%,$(basename $(notdir $(TEST_SRC))))
 ASAN_SUITES = $(or $(SUITE),$(filter-out schedules contract_plans apps,$(TOPICS)))
 TSAN_SUITES = $(or $(SUITE),$(filter atomic processes module memo tasks watch pool memory jit loops contract_calls driver gpu_calls,$(TOPICS)))
 VALGRIND_SUITES = $(or $(SUITE),$(filter alloc errors module memory buffer pool jit text program_text plan_text interp resolve \
-    build sliding driver nvrtc,$(TOPICS)))
+    build sliding,$(TOPICS)))
 HARD_SUITES = $(or $(SUITE),$(filter-out schedules contract_plans,$(TOPICS)))
 SAN_ENV = ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 check-asan:
