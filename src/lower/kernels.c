@@ -42,7 +42,6 @@ typedef struct {
     Kernel *kernel;
     const Facts *facts;  /* of what is bound inside of the kernel, on top of those outside */
     const Node *blocks[GPU_DIMS]; /* their most, over what is known outside of the kernel; NULL: no loop */
-    bool single[GPU_DIMS];        /* something runs in the first block of the dimension alone */
     PtrMap own;          /* Funcs whose memory each thread of the part at hand has for itself */
     PtrMap part;         /* statements that are parts */
 } Body;
@@ -261,11 +260,18 @@ static Stmt *threads(Body *b, Stmt *s, unsigned used) {
     return rebuilt(b, s, used, threads);
 }
 
+static int64_t shared_bytes(const Storage *t) {
+    int64_t n = 0;
+    for (int e = 0; e < t->n; e++) n += st_align_up(t->const_elems * (int64_t)mlc_type_size(t->type[e]), SHARED_ALIGN);
+    return n;
+}
+
 /* Memory in the hands of one thread need not be shared, unless the plan says so. */
 static Stmt *keep_private(StmtMap *m, Stmt *s) {
     Stmt *now = st_map_kids(m, s);
-    if (now->kind != ST_ALLOC || now->u.alloc.storage->memory != STORE_SHARED || now->u.alloc.storage->memory_line) return now;
-    Storage *t = arena_copy(m->arena, now->u.alloc.storage, sizeof *t);
+    Storage *t = now->kind == ST_ALLOC ? now->u.alloc.storage : NULL;
+    if (!t || t->memory != STORE_SHARED || t->memory_line || shared_bytes(t) > MOST_STACK_BYTES) return now;
+    t = arena_copy(m->arena, t, sizeof *t);
     t->memory = STORE_STACK;
     return realloced(m->user, now, t, now->u.alloc.body);
 }
@@ -290,27 +296,15 @@ static bool has_loops(Body *b, Stmt *s) {
     return height(b->all, s, LOOP_GPU_BLOCK) || height(b->all, s, LOOP_GPU_THREAD);
 }
 
-/* A stage that shares but some of another one's loops of blocks runs in the first of the others, if only for itself. */
-static Stmt *one_block(Body *b, Stmt *s, int dims) {
-    Kernels *k = b->all;
-    for (int d = 0; s && d < dims; d++) {
-        s = st_if(k->arena, less(k, b->kernel->block[d], ir_idx(k->ir, 1)), s, NULL);
-        b->single[d] = true;
-    }
-    return s;
-}
-
 /* What one thread runs in a row is one part. */
 static Stmt *level_block(Body *b, Stmt *s) {
     Arena *a = b->all->arena;
-    int n = s->u.block.n, made = 0, dims = height(b->all, s, LOOP_GPU_BLOCK);
+    int n = s->u.block.n, made = 0;
     Stmt **at = ARENA_ARRAY(a, Stmt *, n);
     for (int i = 0; i < n; made++) {
         int first = i;
         while (i < n && !has_loops(b, s->u.block.at[i])) i++;
-        bool blocks = i == first && height(b->all, s->u.block.at[i], LOOP_GPU_BLOCK);
         at[made] = i > first ? part(b, st_block(a, i - first, s->u.block.at + first)) : level(b, s->u.block.at[i++]);
-        if (!blocks) at[made] = one_block(b, at[made], dims);
     }
     return st_block(a, made, at);
 }
@@ -364,8 +358,7 @@ static void refuse(Kernels *k, const Kernel *kernel, Stmt *s) {
 
 static Stmt *add_shared(StmtMap *m, Stmt *s) {
     const Storage *t = s->kind == ST_ALLOC ? s->u.alloc.storage : NULL;
-    for (int e = 0; t && t->memory == STORE_SHARED && e < t->n; e++)
-        *(int64_t *)m->user += st_align_up(t->const_elems * (int64_t)mlc_type_size(t->type[e]), SHARED_ALIGN);
+    if (t && t->memory == STORE_SHARED) *(int64_t *)m->user += shared_bytes(t);
     return st_map_kids(m, s);
 }
 
@@ -394,10 +387,7 @@ static Stmt *make_kernel(Kernels *k, Stmt *s) {
     refuse(k, kernel, s);
     Stmt *body = level(&b, s);
     if (!body) return NULL;
-    for (int d = 0; d < GPU_DIMS; d++) {
-        const Node *one = ir_idx(k->ir, 1);
-        kernel->grid[d] = !b.blocks[d] ? one : b.single[d] ? ir_max(k->ir, b.blocks[d], one) : b.blocks[d];
-    }
+    for (int d = 0; d < GPU_DIMS; d++) kernel->grid[d] = b.blocks[d] ? b.blocks[d] : ir_idx(k->ir, 1);
     if (kernel->threads[0] * kernel->threads[1] * kernel->threads[2] > 1) body = low_barriers(k->program, kernel, &b.part, body);
     check_shared(k, kernel, body);
     return st_kernel(k->arena, kernel, body);
