@@ -20,7 +20,7 @@ static const char prelude[] =
     "typedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n"
     "typedef float f32;\ntypedef double f64;\n"
     "#define INLINE static __device__ __forceinline__\n"
-    "#pragma nv_diag_suppress 177,186 /* names that are not used, comparisons that always hold */\n\n";
+    "#pragma nv_diag_suppress 177,186,549,550 /* what is not used or not set on some way, comparisons that always hold */\n\n";
 
 const char *cg_kernel_name(Arena *a, const Kernel *k) {
     return arena_printf(a, "%s_kernel", k->name);
