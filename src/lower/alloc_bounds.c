@@ -97,7 +97,8 @@ static void find_extent(Room *r, int d) {
     r->t->extent[d] = low_length(b, r->facts, i);
     fold(r, d);
     if (r->plan->dim[d].most) cap(r, d);
-    bool tile = (fn->store == fn->compute || fn->sched->ring) && fn->most[d] > 0 && !low_is_padded(fn, d);
+    bool stays = fn->store == fn->compute || fn->sched->ring || (low_gpu_level(fn->store) && !moves(r, d));
+    bool tile = stays && fn->most[d] > 0 && !low_is_padded(fn, d);
     if (tile && !r->plan->dim[d].most) r->most[d] = fn->most[d];
     else if (!sim_const_bounds(b->ir, r->facts, r->t->extent[d], &lo, &r->most[d])) r->open = d;
     if (r->most[d] < 1) r->most[d] = 1;

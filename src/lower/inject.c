@@ -263,6 +263,21 @@ static void find_most(Build *b, FuncNest *fn, const Facts *facts) {
     b->loose = false;
 }
 
+/* Of one that slides, as far as kernels need such bounds: of what its first iteration computes, the whole window. */
+static void find_slid_most(Build *b, FuncNest *fn, const Facts *facts) {
+    Interval box[MAX_RANK];
+    int64_t lo;
+    if (low_gpu_level(fn->store) == GPU_OF_HOST) return;
+    memcpy(box, fn->box, sizeof box);
+    b->loose = b->unslid = true;
+    low_required(b, fn->func, fn->compute, fn->box);
+    low_cover_updates(b, fn, facts);
+    for (int d = 0; d < fn->func->rank; d++)
+        if (!sim_const_bounds(b->ir, facts, low_length(b, facts, fn->box[d]), &lo, &fn->most[d])) fn->most[d] = 0;
+    b->loose = b->unslid = false;
+    memcpy(fn->box, box, sizeof box);
+}
+
 static void inner_box(Build *b, FuncNest *fn, const Facts *facts) {
     low_required(b, fn->func, fn->compute, fn->box);
     low_cover_updates(b, fn, facts);
@@ -300,6 +315,7 @@ static void find_box(Build *b, FuncNest *fn) {
         vector = vector_around(fn->compute);
     }
     if (fn->store == fn->compute || fn->sched->ring || !low_slide(b, fn)) find_most(b, fn, facts);
+    else find_slid_most(b, fn, facts);
     low_shape_box(b, fn, facts);
     name_box(b, fn, facts);
     if (alg_is_whole(f)) written_box(b, fn);

@@ -41,6 +41,14 @@ START_TEST(slice) {
 }
 END_TEST
 
+/* Plans with kernels, in the loop interpreter. */
+START_TEST(kernels) {
+    static char said[8192];
+    int status = fuzz("-z -q -g -n 150 -s 40000", said, sizeof said);
+    ck_assert_msg(status == 0 && strstr(said, " 0 differences"), "%s", said);
+}
+END_TEST
+
 /* Plans that no care was taken for: lowered, or refused by a row of errors.def. */
 START_TEST(careless) {
     static char said[8192];
@@ -62,6 +70,7 @@ Suite *schedules_suite(void) {
     TCase *c = tcase_create("schedules");
     tcase_set_timeout(c, 900);
     tcase_add_test(c, found_before);
+    tcase_add_test(c, kernels);
     tcase_add_test(c, careless);
     tcase_add_test(c, slice);
     suite_add_tcase(s, c);
