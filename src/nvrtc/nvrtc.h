@@ -80,6 +80,15 @@ typedef struct NvModule NvModule;
 NvModule *nv_module_load(NvDevice *d, const void *code, int n_kernels, const char *const *names, Fault *f);
 void nv_module_free(NvModule *m);
 
+/* Makes the device's context the thread's, where it is not; nv_leave puts back what was there.  What runs does so by itself;
+ * around many of them it is done once. */
+typedef struct {
+    int error; /* the driver's number, 0: none */
+    bool pushed;
+} NvEntered;
+NvEntered nv_enter(NvDevice *d);
+void nv_leave(NvDevice *d, NvEntered e);
+
 /* What runs: each gives 0 or the driver's error number (nv_error_name), and none waits unless it says so.  stream: a CUstream,
  * NULL: the default one of the context. */
 int nv_launch(NvModule *m, int kernel, void *stream, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args);

@@ -69,12 +69,4 @@ struct NvDevice {
 /* False in a child of fork, where the driver must not be called. */
 bool nv_is_ours(const NvDevice *d);
 
-/* Makes the device's context the thread's, where it is not; nv_leave puts back what was there. */
-typedef struct {
-    int error;
-    bool pushed;
-} NvEntered;
-NvEntered nv_enter(NvDevice *d);
-void nv_leave(NvDevice *d, NvEntered e);
-
 #endif

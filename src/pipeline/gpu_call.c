@@ -17,6 +17,7 @@ struct GpuCall {
     NvDevice *device;
     NvModule *kernels;
     void *stream;
+    NvEntered entered; /* the context is current while the code runs */
     HookUser user; /* what all hooks of the call see: begins with the module's own */
     mlc_hooks hooks;
     mlc_buffer *const *given; /* the caller's */
@@ -220,6 +221,7 @@ void gpu_call_attach(GpuCall *g, NvModule *kernels, mlc_call *call) {
     g->hooks.gpu_launch = hook_launch;
     call->hooks = &g->hooks;
     call->memory = g->memory;
+    g->entered = nv_enter(g->device);
 }
 
 /* ---- the end ---- */
@@ -241,6 +243,7 @@ int gpu_call_close(GpuCall *g, mlc_call *call, int r, Fault *f) {
         if (b->device) note_current(b, m);
         hook_close(&g->user, call, m);
     }
+    nv_leave(g->device, g->entered);
     if (r && g->fault.info.code) f->info = g->fault.info;
     return r;
 }

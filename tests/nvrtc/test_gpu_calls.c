@@ -353,8 +353,9 @@ START_TEST(a_run_may_fail_anywhere) {
         if (!code) ck_assert_int_eq(wrong(j), 0);
         else ck_assert(!strncmp(mlc_error_name(code), "GPU_", 4));
     }
-    ck_assert_int_gt(told, 15);
-    ck_assert_int_ge(told, n - 10); /* giving back may fail unheard, and the question whether memory is page-locked */
+    ck_assert_int_ge(told, 14);
+    /* Unheard: giving memory back, whether memory is page-locked, and the context of the whole call, which each step asks for. */
+    ck_assert_int_ge(told, n - 9);
     end(j);
 }
 END_TEST
