@@ -156,20 +156,24 @@ void scalar_store(Gen *G, const Stmt *s);
 void scalar_leaf(Gen *G, const Stmt *s);
 void scalar_loop(Gen *G, const Stmt *s);
 void allocate(Gen *G, const Stmt *s);
+void loop_body(Gen *G, const Stmt *loop);
+void note(Gen *G, const Stmt *s, const char *why);
+const Facts *fact_loop(Gen *G, const Sym *var, const Node *min, const Node *extent);
+const Facts *fact_let(Gen *G, const Sym *var, const Node *value);
+
+/* ---- parallel.c: loop bodies as functions ---- */
+void parallel_loop(Gen *G, const Stmt *s);
 /* Writes a loop body, or the branches of a fork, as a function of its own; `var` is the number that it is called
  * with, counted from closure.from. */
 Fn *begin_body(Gen *G);
 void end_body(Gen *G, Fn *f, const char *name, const Sym *var);
 /* Fills `c`, the closure of that function. */
 void fill_closure(Gen *G, Fn *f, const char *name, const char *from);
-void note(Gen *G, const Stmt *s, const char *why);
-const Facts *fact_loop(Gen *G, const Sym *var, const Node *min, const Node *extent);
-const Facts *fact_let(Gen *G, const Sym *var, const Node *value);
+const char *restricted(const Storage *s);
 
 /* ---- atomic.c: stores that threads share ---- */
 void atomic_store(Gen *G, const Stmt *s);
 void write_locks(Gen *G, StrBuf *out); /* at the top of the kernel, where any is used */
-const char *restricted(const Storage *s);
 
 /* ---- cuda.c: what runs on a GPU ---- */
 
