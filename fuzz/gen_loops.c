@@ -246,7 +246,7 @@ static bool may_be(Plan *p, const Nest *n, Mark kind, int i) {
     const Loop *l = &n->loop[i];
     for (int k = 0; kind == VECTORIZE && k < n->n; k++)
         if (n->loop[k].vector) return false;
-    if (l->rvar && (kind == VECTORIZE || kind == PARALLEL) && !may_meet(n, kind, i)) return false;
+    if (l->rvar && (kind == VECTORIZE || kind == PARALLEL) && !may_meet(n, kind, i) && !one_in(p, 12)) return false;
     if (kind == PARALLEL && (n->gpu || l->overlaps) && !one_in(p, 50)) return false;
     return true;
 }

@@ -39,6 +39,17 @@ static const char *an_index_param(Gen *g) {
     return NULL;
 }
 
+/* Over both RVars, over one, over none. */
+static void condition(Gen *g, const char *name, int dims) {
+    const char *p = an_index_param(g), *y = dims == 2 ? ".y" : "";
+    int kind = gen_below(g, 6), c = gen_below(g, 6);
+    if (dims == 2 && kind < 2) gen_put(g, " where %s.x + %s.y < %d", name, name, c);
+    else if (dims == 2 && kind == 2) gen_put(g, " where %s.x <= %s.y + %d, %s.y != %d", name, name, c - 3, name, c - 1);
+    else if (kind == 3 && p) gen_put(g, " where %s < %d", p, c);
+    else gen_put(g, " where %s%s %s %d", name, y, kind == 4 ? "!=" : ">=", c - 2);
+    gen_count(g, "where");
+}
+
 static void declare_rdom(Gen *g, const char *name, int dims, bool scan) {
     const char *p = an_index_param(g);
     gen_put(g, "rdom %s(", name);
@@ -48,7 +59,7 @@ static void declare_rdom(Gen *g, const char *name, int dims, bool scan) {
         else gen_put(g, "%d", size_of(g, scan ? 7 : 5));
     }
     gen_put(g, ")");
-    if (dims == 2 && gen_below(g, 3) == 0) gen_put(g, " where %s.x + %s.y < %d", name, name, gen_below(g, 6)), gen_count(g, "where");
+    if (gen_below(g, dims == 2 ? 3 : 8) == 0) condition(g, name, dims);
     gen_put(g, ";\n");
 }
 
@@ -83,6 +94,7 @@ static void scatter(Gen *g, Update *u) {
     for (int d = 0; d < f->rank; d++) {
         if (d) gen_put(g, ", ");
         if (d != u->along) gen_put(g, "%s", var_name[d]);
+        else if (u->dims == 2 && gen_below(g, 2)) gen_put(g, "%d * %s + %s", 3 + gen_below(g, 3), u->rx[1], u->rx[0]); /* tile and point */
         else gen_put(g, "clamp(index("), gen_expr(g, &t, "u8", 1), gen_put(g, "), 0, 6)");
     }
     gen_put(g, ") += ");

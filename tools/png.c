@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PIXELS = 1 << 28 };
+enum { MOST_PIXELS = 1 << 28, MOST_DEFLATE = 1032 }; /* deflate makes at most 1032 bytes of one */
 
 /* What libpng calls back with; `row` and `out` are released on every way out. */
 typedef struct {
     const unsigned char *at, *end;
+    int64_t size; /* of the file */
     char *why;
     jmp_buf env;
     unsigned char *pixels;
@@ -57,6 +58,8 @@ static void decode(png_structp png, png_infop info, Png *p) {
     png_read_info(png, info);
     int64_t w = png_get_image_width(png, info), h = png_get_image_height(png, info);
     if (w * h > MOST_PIXELS) png_error(png, "the picture has over 2^28 pixels");
+    int64_t packed = w * h * png_get_bit_depth(png, info) * png_get_channels(png, info) / 8;
+    if (packed / MOST_DEFLATE > p->size) png_error(png, "the file is too short for a picture of that size");
     png_set_expand(png); /* palettes, 1 to 4 bits, transparent colours */
     png_set_interlace_handling(png);
     png_read_update_info(png, info);
@@ -74,7 +77,7 @@ static void decode(png_structp png, png_infop info, Png *p) {
 }
 
 mlc_buffer *png_decode(const void *bytes, size_t n, char why[WHY]) {
-    Png p = { .at = bytes, .end = (const unsigned char *)bytes + n, .why = why };
+    Png p = { .at = bytes, .end = (const unsigned char *)bytes + n, .size = (int64_t)n, .why = why };
     png_infop info = NULL;
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &p, on_error, on_warning);
     if (png) info = png_create_info_struct(png);

@@ -13,6 +13,7 @@
 #include "lower/nest.h"
 
 typedef struct {
+    const StageNest *st;
     const Scope *at;
     bool found;
 } Reads;
@@ -20,13 +21,13 @@ typedef struct {
 static void look(void *user, const Node *e) {
     Reads *r = user;
     if (e->op != OP_ACCESS) return;
-    r->found |= e->u.func == r->at->stage->fn->func;
+    r->found |= e->u.func == r->st->fn->func;
     for (int i = 0; i < r->at->item.n; i++) r->found |= e->u.func == r->at->item.at[i]->func;
 }
 
 /* May cond be asked before what is computed in s, and leave it out? */
-static bool comes_first(Build *b, const Scope *s, const Node *cond) {
-    Reads r = { .at = s };
+static bool comes_first(Build *b, const StageNest *st, const Scope *s, const Node *cond) {
+    Reads r = { .st = st, .at = s };
     for (int i = 0; i < s->item.n; i++) {
         const FuncNest *fn = s->item.at[i];
         if (fn->compute == s && (fn->store != s || fn->sched->async)) return false;
@@ -45,7 +46,7 @@ static bool names(Build *b, const Scope *s, const Node *cond) {
 /* The outermost scope for cond, not outside of `last`; NULL: at the store, behind all that is computed there. */
 static const Scope *place(Build *b, const StageNest *st, const Node *cond, bool of_data, const Scope *last) {
     const Scope *found = NULL;
-    for (const Scope *s = st->leaf; comes_first(b, s, cond); s = s->up) {
+    for (const Scope *s = st->leaf; comes_first(b, st, s, cond); s = s->up) {
         int64_t n;
         found = s;
         if (s == last || s == st->part || names(b, s, cond)) break;

@@ -3,7 +3,8 @@
  * A pure Var stands at its own place on the left and in every self-read, so its iterations never meet.
  * Those of an RVar r never do where
  *   - a coordinate on the left is a * r + b, with a constant a that is not 0 and a b that is the same in all
- *     iterations, so that each stores at places of its own; and
+ *     iterations, or, as in 32 * ro + ri, moved by other RVars in steps that do not bridge those of r, so that each
+ *     stores at places of its own; and
  *   - every self-read has that coordinate too, or is at a place where no iteration of the stage stores: in some
  *     dimension its coordinate differs from that of every store.
  * Anything else is taken to conflict. */
@@ -35,6 +36,41 @@ static bool is_fixed(const Race *w, const Node *e, bool rvars) {
     void *found[3] = { (void *)(uintptr_t)w->f, NULL, NULL };
     ir_visit(w->I->arena, e, find_variable, found);
     return !found[1] && (rvars || !found[2]);
+}
+
+/* ---- places of its own ---- */
+
+enum { MOST = 1 << 28 }; /* of a coefficient and an extent: products of them fit */
+
+static int64_t size_of(const Node *extent) {
+    int64_t n;
+    return ir_is_int(extent, &n) && n < MOST ? (n > 0 ? n : 1) : 0;
+}
+
+static int64_t gcd(int64_t a, int64_t b) {
+    return b ? gcd(b, a % b) : a;
+}
+
+/* Does coord differ wherever r does?  Of the other RVars those with smaller steps must not reach a step of r, and those
+ * with larger ones, together multiples of some number, must be out of reach of all of r and these. */
+static bool tells_apart(const Race *w, const Node *coord, const Sym *r) {
+    const RDom *dom = w->def->rdom;
+    int64_t a, own = 0, reach = 0, large = 0;
+    const Node *rest;
+    if (!sim_linear(w->I, coord, r, &a, &rest) || !a || a <= -MOST || a >= MOST) return false;
+    a = a < 0 ? -a : a;
+    for (int k = 0; k < dom->n; k++) {
+        int64_t c, n = size_of(dom->extent[k]);
+        if (dom->var[k] == r) own = n;
+        if (dom->var[k] == r || !ir_uses(w->I->arena, rest, dom->var[k])) continue;
+        if (!sim_linear(w->I, rest, dom->var[k], &c, &rest) || !n || c <= -MOST || c >= MOST) return false;
+        c = c < 0 ? -c : c;
+        if (c < a)
+            reach += c * (n - 1);
+        else
+            large = gcd(large, c);
+    }
+    return is_fixed(w, rest, false) && reach < a && (!large || (own && a * (own - 1) + reach < large));
 }
 
 /* ---- places where nothing is stored ---- */
@@ -88,10 +124,7 @@ bool sch_rvar_is_pure(Interner *I, const Func *f, const Def *def, const Sym *r) 
     Race w = { .I = I, .f = f, .def = def };
     find_facts(&w);
     for (int d = 0; d < def->rank; d++) {
-        int64_t a;
-        const Node *b;
-        if (!is_fixed(&w, def->coord[d], true) || !sim_linear(I, def->coord[d], r, &a, &b)) continue;
-        if (!a || !is_fixed(&w, b, false)) continue;
+        if (!is_fixed(&w, def->coord[d], true) || !tells_apart(&w, def->coord[d], r)) continue;
         w.place = d;
         w.escaped = false;
         look_everywhere(&w);

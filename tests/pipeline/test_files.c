@@ -141,6 +141,9 @@ START_TEST(broken_files_fail_with_a_reason) {
         ROW(NPY("{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807,9)}"), "the shape is too large")
         ROW("\x89PNG\r\n\x1a\n", "the file ends too early")
         ROW("\x89PNG\r\n\x1a\n\0\0\0\4abcd", "the file ends too early")
+        /* 255 x 393218 pixels of 64 bits */
+        ROW("\x89PNG\r\n\x1a\n\0\0\0\15IHDR\0\0\0\377\0\6\0\2\20\6\0\0\0\1\373\337\311\0\0\0\53IDATx\332\n\0\0\0\r",
+            "the file is too short for a picture of that size")
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char why[WHY] = "";
