@@ -4,13 +4,13 @@
 #define CUDA_CPP_H
 
 static const char cuda_before[] =
-    "#include <math.h>\n#include <stdlib.h>\n#include <string.h>\n#include <ucontext.h>\n#include <utility>\n"
+    "#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <ucontext.h>\n#include <utility>\n"
     "#define __global__\n#define __device__\n#define __shared__\n#define __forceinline__ inline __attribute__((always_inline))\n"
     "#define __launch_bounds__(n)\n#define __align__(n) __attribute__((aligned(n)))\n"
     "struct Place { unsigned x, y, z; };\n"
     "static Place blockIdx, threadIdx;\n"
     "__attribute__((aligned(128))) unsigned char shared[232448];\n"
-    "enum { MOST = 1024, STACK = 1 << 16 };\n"
+    "enum { MOST = 1024, STACK = 1 << 18 };\n"
     "static ucontext_t scheduler, context[MOST];\n"
     "static int waits[MOST], running;\n"
     "static void __syncthreads() { waits[running] = 1; swapcontext(&context[running], &scheduler); }\n"
@@ -43,7 +43,7 @@ static const char cuda_after[] =
     "static Kernel *kernel_now;\n"
     "static void **args_now;\n"
     "static void thread_main() { kernel_now(args_now); waits[running] = 2; }\n"
-    /* 0, or 1 where some threads wait at a barrier that others never reach. */
+    /* 0, or 1 where some threads wait at a barrier that others never reach.  The lowest word of a stack stays 0. */
     "static int run_block(const long *n, long size, bool back) {\n"
     "    static __attribute__((aligned(16))) char stack[(size_t)MOST * STACK];\n"
     "    long total = n[0] * n[1] * n[2];\n"
@@ -71,6 +71,8 @@ static const char cuda_after[] =
     "        }\n"
     "        if (done && waiting) return 1;\n"
     "    }\n"
+    "    for (long t = 0; t < total; t++)\n"
+    "        if (*(long *)(stack + t * STACK)) fputs(\"a thread needs more than its stack\\n\", stderr), abort();\n"
     "    return 0;\n"
     "}\n"
     "extern \"C\" int launch(int kernel, const long *grid, const long *threads, long size, void **args) {\n"

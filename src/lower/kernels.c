@@ -83,7 +83,7 @@ static Stmt *find_store(StmtMap *m, Stmt *s) {
     if (s->kind == ST_STORE) o->found |= !pm_get(o->own, f) && !pm_get(&o->inside, f);
     if (s->kind != ST_ALLOC) return st_map_kids(m, s);
     void *outer = pm_get(&o->inside, f);
-    pm_put(&o->inside, f, f);
+    pm_put(&o->inside, f, s->u.alloc.storage->memory == STORE_SHARED ? NULL : f);
     st_map_kids(m, s);
     pm_put(&o->inside, f, outer);
     return s;

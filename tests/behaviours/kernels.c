@@ -109,6 +109,7 @@ bool kernels_run(Kernels *k, Case *c, KernelCounts *counts) {
     snprintf(c->isa_name, sizeof c->isa_name, "cuda");
     k->run++;
     if (!fake) {
+        snprintf(c->cc, sizeof c->cc, "gcc"); /* machines with GPUs may have no other */
         case_run_public(c);
         return false;
     }
