@@ -244,7 +244,7 @@ START_TEST(errors) {
         { "print(\"a\\q\", x)", "text:1:7: the string holds an unknown escape; use \\n \\t \\r \\\" \\\\ or \\xHH" },
         { "`x", "text:1:1: the backquoted name is empty or has no end on its line; close it with a backquote" },
         { "x /* ", "text:1:3: the comment has no end; close it with */" },
-        { "pear(x)", "text:1:1: there is no 'pear' here (did you mean 'pair'?); define it before its use" },
+        { "pairs(x)", "text:1:1: there is no 'pairs' here (did you mean 'pair'?); define it before its use" },
         { "1 + qqqqqqqqqqqq", "text:1:5: there is no 'qqqqqqqqqqqq' here; define it before its use" },
         { "sqrt + 1", "text:1:1: 'sqrt' is a function; give it operands in parentheses" },
         { "min(x)", "text:1:1: min takes 2 operands, not 1; give it as many" },
