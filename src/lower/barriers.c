@@ -67,11 +67,6 @@ static void meet_read(void *user, const Node *e) {
     if (e->op == OP_ACCESS) meet(user, e->u.func, e->n, e->kid);
 }
 
-static const Node *meet_expr(StmtMap *m, const Node *e) {
-    if (!ir_is_const(e)) ir_visit(m->arena, e, meet_read, m->user);
-    return e;
-}
-
 static Stmt *find_shared(StmtMap *m, Stmt *s) {
     Find *f = m->user;
     Func *func = s->kind == ST_STORE ? s->u.store.func : s->kind == ST_ALLOC ? s->u.alloc.storage->func : NULL;
@@ -117,20 +112,10 @@ static void look_node(void *user, const Node *e) {
     if (e->op == OP_ACCESS) l->all.read |= (uint64_t)(uintptr_t)pm_get(&l->b->bit, e->u.func);
 }
 
-static const Node *look_expr(StmtMap *m, const Node *e) {
-    if (!ir_is_const(e)) ir_visit(m->arena, e, look_node, m->user);
-    return e;
-}
-
 static Stmt *look_stmt(StmtMap *m, Stmt *s) {
     Look *l = m->user;
     if (s->kind == ST_STORE) l->all.stored |= (uint64_t)(uintptr_t)pm_get(&l->b->bit, s->u.store.func);
     return st_map_kids(m, s);
-}
-
-static Stmt *not_inside(StmtMap *m, Stmt *s) {
-    (void)m;
-    return s;
 }
 
 /* Of the statement without what it is around of, or with it. */
@@ -138,7 +123,7 @@ static Touched touched(Barriers *b, Stmt *s, bool inside) {
     Touched *known = pm_get(&b->known, s);
     if (known) return *known;
     Look l = { .b = b };
-    StmtMap m = { .arena = b->p->arena, .ir = b->p->ir, .expr = look_expr, .stmt = inside ? look_stmt : not_inside, .user = &l };
+    StmtMap m = { .arena = b->p->arena, .ir = b->p->ir, .visit = look_node, .stmt = inside ? look_stmt : st_stay, .user = &l };
     if (inside) st_map(&m, s);
     else st_map_kids(&m, s);
     pm_put(&b->known, s, arena_copy(b->p->arena, &l.all, sizeof l.all));
@@ -228,7 +213,7 @@ Stmt *low_barriers(Program *p, const Kernel *kernel, const PtrMap *part, Stmt *b
     pm_init(&f.value, p->arena);
     pm_init(&f.counted, p->arena);
     pm_init(&f.element, p->arena);
-    StmtMap m = { .arena = p->arena, .ir = p->ir, .expr = meet_expr, .stmt = find_shared, .user = &f };
+    StmtMap m = { .arena = p->arena, .ir = p->ir, .visit = meet_read, .stmt = find_shared, .user = &f };
     st_map(&m, body);
     for (uint32_t i = 0; i < f.element.cap; i++) {
         const Func *func = f.element.key[i];

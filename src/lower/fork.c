@@ -50,14 +50,9 @@ static void read_node(void *user, const Node *e) {
     if (r->found) pm_put(r->found, e->u.func, (void *)(uintptr_t)e->u.func);
 }
 
-static const Node *read_expr(StmtMap *m, const Node *e) {
-    if (!ir_is_const(e)) ir_visit(m->arena, e, read_node, m->user);
-    return e;
-}
-
 static const Func *find_reads(Fork *f, Stmt *s, const PtrMap *of, PtrMap *found) {
     Reads r = { .of = of, .found = found };
-    StmtMap m = { .arena = f->arena, .ir = f->ir, .expr = read_expr, .user = &r };
+    StmtMap m = { .arena = f->arena, .ir = f->ir, .visit = read_node, .user = &r };
     st_map(&m, s);
     return r.any;
 }
@@ -242,24 +237,19 @@ static void used_node(void *user, const Node *e) {
     if (e->op == OP_VAR) pm_put(user, e->u.sym, (void *)(uintptr_t)e->u.sym);
 }
 
-static const Node *note_used(StmtMap *m, const Node *e) {
-    if (!ir_is_const(e)) ir_visit(m->arena, e, used_node, m->user);
-    return e;
-}
-
 /* The body first: a value counts only where its name is used. */
 static Stmt *drop_unused(StmtMap *m, Stmt *s) {
     if (s->kind != ST_LET) return st_map_kids(m, s);
     Stmt *body = st_map(m, s->u.let.body);
     if (!pm_has(m->user, s->u.let.var)) return body;
-    note_used(m, s->u.let.value);
+    ir_visit(m->arena, s->u.let.value, used_node, m->user);
     return body == s->u.let.body ? s : st_let(m->arena, s->u.let.var, s->u.let.value, body);
 }
 
 static Stmt *without_unused(Fork *f, Stmt *s) {
     PtrMap used;
     pm_init(&used, f->arena);
-    StmtMap m = { .arena = f->arena, .ir = f->ir, .expr = note_used, .stmt = drop_unused, .user = &used };
+    StmtMap m = { .arena = f->arena, .ir = f->ir, .visit = used_node, .stmt = drop_unused, .user = &used };
     return st_map(&m, s);
 }
 

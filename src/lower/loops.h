@@ -199,17 +199,20 @@ const Node *st_padded(Interner *I, const Storage *t, int d);
 int64_t st_align_up(int64_t n, int64_t align);
 
 /* Rebuilds a statement with every expression passed through `expr` and every child statement through
- * `stmt` (either may be NULL: unchanged).  The same pointer comes back where nothing changed. */
+ * `stmt` (either may be NULL: unchanged).  The same pointer comes back where nothing changed.  `visit`, in the place of
+ * `expr`, is called on every node of each expression but constants, with `user`, and changes nothing. */
 typedef struct StmtMap StmtMap;
 struct StmtMap {
     Arena *arena;
     Interner *ir;
     const Node *(*expr)(StmtMap *m, const Node *e);
+    void (*visit)(void *user, const Node *e);
     Stmt *(*stmt)(StmtMap *m, Stmt *s); /* call st_map_kids for the default */
     void *user;
 };
 Stmt *st_map_kids(StmtMap *m, Stmt *s);
 Stmt *st_map(StmtMap *m, Stmt *s); /* NULL gives NULL */
+Stmt *st_stay(StmtMap *m, Stmt *s); /* a `stmt` that does not go inside: s */
 
 /* Replaces a variable in a statement. */
 Stmt *st_substitute(Arena *a, Interner *I, Stmt *s, const Sym *var, const Node *value);

@@ -66,15 +66,10 @@ static void visit_param(void *user, const Node *e) {
     VEC_PUSH(w->p->arena, &w->p->param, e->u.sym);
 }
 
-static const Node *look_expr(StmtMap *m, const Node *e) {
-    if (!ir_is_const(e)) ir_visit(m->arena, e, visit_param, m->user);
-    return e;
-}
-
 static void find_params(Program *p) {
     Params w = { .p = p };
     pm_init(&w.seen, p->arena);
-    StmtMap m = { .arena = p->arena, .ir = p->ir, .expr = look_expr, .user = &w };
+    StmtMap m = { .arena = p->arena, .ir = p->ir, .visit = visit_param, .user = &w };
     st_map(&m, p->body);
     for (int i = 1; i < p->param.n; i++) /* by slot; there are few */
         for (int j = i; j > 0 && p->param.at[j - 1]->slot > p->param.at[j]->slot; j--) {

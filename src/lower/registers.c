@@ -32,11 +32,6 @@ static void look(void *user, const Node *e) {
     if (e->op == OP_LOAD) check(user, e->u.storage, e->kid[0]);
 }
 
-static const Node *expr(StmtMap *m, const Node *e) {
-    if (!ir_is_const(e)) ir_visit(m->arena, e, look, m->user);
-    return e;
-}
-
 static Stmt *stmt(StmtMap *m, Stmt *s) {
     Registers *r = m->user;
     bool at_once = s->kind == ST_FORK || s->kind == ST_KERNEL || (s->kind == ST_FOR && sch_spreads(s->u.loop.kind));
@@ -53,6 +48,6 @@ void low_check_registers(Program *p) {
     Registers r = { .p = p };
     pm_init(&r.lane, p->arena);
     pm_init(&r.home, p->arena);
-    StmtMap m = { .arena = p->arena, .ir = p->ir, .expr = expr, .stmt = stmt, .user = &r };
+    StmtMap m = { .arena = p->arena, .ir = p->ir, .visit = look, .stmt = stmt, .user = &r };
     st_map(&m, p->body);
 }

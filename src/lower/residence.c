@@ -40,11 +40,6 @@ static void touch_node(void *user, const Node *e) {
     if (e->op == OP_ACCESS) touch(t, e->u.func, &t->read);
 }
 
-static const Node *touch_expr(StmtMap *m, const Node *e) {
-    if (!ir_is_const(e)) ir_visit(m->arena, e, touch_node, m->user);
-    return e;
-}
-
 static Stmt *touch_stmt(StmtMap *m, Stmt *s) {
     Touch *t = m->user;
     if (s->kind == ST_STORE) touch(t, s->u.store.func, &t->stored);
@@ -58,18 +53,13 @@ static Stmt *touch_stmt(StmtMap *m, Stmt *s) {
     return s;
 }
 
-static Stmt *not_inside(StmtMap *m, Stmt *s) {
-    (void)m;
-    return s;
-}
-
 /* Of s with all that is inside of it, or of its own expressions alone. */
 static void look(Residence *r, Touch *t, Stmt *s, bool inside) {
     *t = (Touch){ .r = r };
     pm_init(&t->own, r->p->arena);
     pm_init(&t->read, r->p->arena);
     pm_init(&t->stored, r->p->arena);
-    StmtMap m = { .arena = r->p->arena, .ir = r->p->ir, .expr = touch_expr, .stmt = inside ? touch_stmt : not_inside, .user = t };
+    StmtMap m = { .arena = r->p->arena, .ir = r->p->ir, .visit = touch_node, .stmt = inside ? touch_stmt : st_stay, .user = t };
     if (inside) st_map(&m, s);
     else st_map_kids(&m, s);
 }

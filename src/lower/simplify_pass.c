@@ -34,11 +34,6 @@ static void count_node(void *user, const Node *e) {
     u->use_depth = p->depth;
 }
 
-static const Node *count_expr(StmtMap *m, const Node *e) {
-    if (!ir_is_const(e)) ir_visit(m->arena, e, count_node, m->user);
-    return e;
-}
-
 static Stmt *count_stmt(StmtMap *m, Stmt *s) {
     Pass *p = m->user;
     if (s->kind == ST_LET) {
@@ -260,7 +255,7 @@ static Stmt *simplify_stmt(StmtMap *m, Stmt *s) {
 Stmt *low_simplify(Arena *a, Interner *I, Stmt *s, bool unroll) {
     Pass p = { .arena = a, .ir = I, .sim = sim_begin(I, NULL), .unroll = unroll, .copies = 1 };
     pm_init(&p.uses, a);
-    StmtMap count = { .arena = a, .ir = I, .expr = count_expr, .stmt = count_stmt, .user = &p };
+    StmtMap count = { .arena = a, .ir = I, .visit = count_node, .stmt = count_stmt, .user = &p };
     st_map(&count, s);
     StmtMap m = { .arena = a, .ir = I, .expr = simplify_expr, .stmt = simplify_stmt, .user = &p };
     s = st_map(&m, s);

@@ -161,12 +161,18 @@ Stmt *st_fork(Arena *a, Channel *c, Stmt *task, Stmt *rest) {
 /* ---- rebuilding ---- */
 
 static const Node *map_expr(StmtMap *m, const Node *e) {
+    if (e && m->visit && !ir_is_const(e)) ir_visit(m->arena, e, m->visit, m->user);
     return e && m->expr ? m->expr(m, e) : e;
 }
 
 Stmt *st_map(StmtMap *m, Stmt *s) {
     if (!s) return NULL;
     return m->stmt ? m->stmt(m, s) : st_map_kids(m, s);
+}
+
+Stmt *st_stay(StmtMap *m, Stmt *s) {
+    (void)m;
+    return s;
 }
 
 static Stmt *map_block(StmtMap *m, Stmt *s) {
