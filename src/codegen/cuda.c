@@ -13,8 +13,6 @@
  * The order of parameters is a function of the statement (kernel_args), which the host's side asks too. */
 #include "cg.h"
 
-enum { SHARED_ALIGN = 16 }; /* bytes: the widest access of a thread */
-
 static const char prelude[] =
     "typedef signed char i8;\ntypedef short i16;\ntypedef int i32;\ntypedef long long i64;\n"
     "typedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n"
@@ -100,7 +98,7 @@ KernelArgs kernel_args(Gen *G, const Stmt *kernel) {
 /* ---- memory of a block ---- */
 
 typedef struct {
-    PtrMap at;   /* element of a Storage -> 1 + where it begins */
+    PtrMap at;   /* Storage -> 1 + where it begins */
     int64_t end;
 } Shared;
 
@@ -108,10 +106,9 @@ typedef struct {
 static Stmt *note_shared(StmtMap *m, Stmt *s) {
     Shared *h = m->user;
     const Storage *t = s->kind == ST_ALLOC ? s->u.alloc.storage : NULL;
-    for (int e = 0; t && t->memory == STORE_SHARED && e < t->n; e++) {
-        if (pm_has(&h->at, &t->type[e])) continue;
-        pm_put(&h->at, &t->type[e], (void *)(intptr_t)(h->end + 1));
-        h->end = st_align_up(h->end + t->const_elems * ty_bytes(t->type[e]), SHARED_ALIGN);
+    if (t && t->memory == STORE_SHARED && !pm_has(&h->at, t)) {
+        pm_put(&h->at, t, (void *)(intptr_t)(h->end + 1));
+        h->end += st_shared_bytes(t, t->n);
     }
     return st_map_kids(m, s);
 }
@@ -121,7 +118,7 @@ int64_t shared_at(Gen *G, const Stmt *kernel, const Storage *t, int e) {
     pm_init(&h.at, G->arena);
     StmtMap m = { .arena = G->arena, .ir = G->ir, .stmt = note_shared, .user = &h };
     st_map(&m, kernel->u.kernel.body);
-    return t ? (intptr_t)pm_get(&h.at, &t->type[e]) - 1 : h.end;
+    return t ? (intptr_t)pm_get(&h.at, t) - 1 + st_shared_bytes(t, e) : h.end;
 }
 
 void shared_array(Gen *G, const Storage *t, int e) {

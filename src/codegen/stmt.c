@@ -88,16 +88,11 @@ static void prefetch(Gen *G, const Stmt *s) {
 /* ---- scopes ---- */
 
 const Facts *fact_loop(Gen *G, const Sym *var, const Node *min, const Node *extent) {
-    Facts *f = ARENA_NEW(G->arena, Facts);
-    const Node *last = ir_sub(G->ir, ir_add(G->ir, min, extent), ir_idx(G->ir, 1));
-    *f = (Facts){ .up = G->facts, .var = var, .range = { min, last } };
-    return f;
+    return sim_with_loop(G->ir, G->arena, G->facts, var, min, extent);
 }
 
 const Facts *fact_let(Gen *G, const Sym *var, const Node *v) {
-    Facts *f = ARENA_NEW(G->arena, Facts);
-    *f = (Facts){ .up = G->facts, .var = var, .range = { v, v } };
-    return f;
+    return sim_with_range(G->arena, G->facts, var, (Interval){ v, v });
 }
 
 /* A chain of lets is one block. */

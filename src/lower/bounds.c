@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-static const Facts *with_range(Build *b, const Facts *up, const Sym *var, Interval range) {
-    Facts *f = ARENA_NEW(b->arena, Facts);
-    *f = (Facts){ .up = up, .var = var, .range = range };
-    return f;
-}
-
 static bool is_inside(const Scope *outer, const Scope *s) {
     return !outer || s->depth > outer->depth;
 }
@@ -44,13 +38,13 @@ const Facts *low_facts(Build *b, const Scope *outer, const Scope *inner) {
         if (s->var) {
             const Node *extent = b->loose && s->most ? s->most : s->extent;
             const Node *last = ir_sub(b->ir, ir_add(b->ir, s->min, extent), ir_idx(b->ir, 1));
-            f = with_range(b, f, s->var, (Interval){ s->min, last });
+            f = sim_with_range(b->arena, f, s->var, (Interval){ s->min, last });
         }
-        for (int i = 0; i < s->let.n; i++) f = with_range(b, f, s->let.at[i].sym, let_range(b, f, outer, &s->let.at[i]));
+        for (int i = 0; i < s->let.n; i++) f = sim_with_range(b->arena, f, s->let.at[i].sym, let_range(b, f, outer, &s->let.at[i]));
         for (int i = 0; s->up && i < s->box.n; i++) {
             const BoxLet *box = &s->box.at[i];
             const Node *value = b->unslid && box->full ? box->full : box->value;
-            f = with_range(b, f, box->sym, (Interval){ value, value });
+            f = sim_with_range(b->arena, f, box->sym, (Interval){ value, value });
         }
     }
     return f;
@@ -144,7 +138,7 @@ static const Node *hide_data(void *user, Interner *ir, const Node *e) {
     if (known && ty_is_unsigned(t) && hi < (int64_t)(ty_max(t) & INT64_MAX)) return e;
     Sym *s = ARENA_NEW(data->b->arena, Sym);
     *s = (Sym){ .name = ir_show(ir, e), .kind = SYM_LET, .type = MLC_INDEX };
-    data->f = with_range(data->b, data->f, s, (Interval){ NULL, NULL });
+    data->f = sim_with_range(data->b->arena, data->f, s, (Interval){ NULL, NULL });
     return ir_var(ir, s);
 }
 
@@ -281,12 +275,12 @@ static Points update_points(Build *b, const StageNest *st, const Interval *box) 
     const Def *def = st->sched->def;
     for (int d = 0; d < def->rank; d++) {
         const Node *c = def->coord[d];
-        if (c->op == OP_VAR && c->u.sym->kind == SYM_VAR) f = with_range(b, f, c->u.sym, box[d]);
+        if (c->op == OP_VAR && c->u.sym->kind == SYM_VAR) f = sim_with_range(b->arena, f, c->u.sym, box[d]);
     }
     for (int i = 0; def->rdom && i < def->rdom->n; i++) {
         const Node *min = def->rdom->min[i], *last;
         last = ir_sub(b->ir, ir_add(b->ir, min, def->rdom->extent[i]), ir_idx(b->ir, 1));
-        f = with_range(b, f, def->rdom->var[i], (Interval){ min, last });
+        f = sim_with_range(b->arena, f, def->rdom->var[i], (Interval){ min, last });
     }
     return points_of(b, st, f);
 }

@@ -14,7 +14,7 @@
  * iteration of it would never come.  So what they do together, they do outside of all of these. */
 #include "lower/nest.h"
 
-enum { MOST_BLOCK_THREADS = 1024, MOST_THREAD_LAYERS = 64 };
+enum { MOST_THREAD_LAYERS = 64 }; /* in the third dimension */
 
 static const Scope *gpu_around(const Scope *s, LoopKind kind) {
     while (s && !(s->var && s->kind == kind)) s = s->up;

@@ -22,8 +22,6 @@
 
 static const char *const axis[GPU_DIMS] = { "x", "y", "z" };
 
-enum { MOST_BLOCK_THREADS = 1024, SHARED_ALIGN = 16 };
-
 typedef struct {
     Program *program;
     Arena *arena;
@@ -100,26 +98,14 @@ static bool stores_outside(Body *b, Stmt *s) {
 
 /* ---- facts ---- */
 
-static const Facts *with_range(Kernels *k, const Facts *up, const Sym *var, const Node *lo, const Node *hi) {
-    Facts *f = ARENA_NEW(k->arena, Facts);
-    *f = (Facts){ .up = up, .var = var, .range = { lo, hi } };
-    return f;
-}
-
-static const Facts *with_truth(Kernels *k, const Facts *up, const Node *truth) {
-    Facts *f = ARENA_NEW(k->arena, Facts);
-    *f = (Facts){ .up = up, .truth = truth };
-    return f;
-}
-
 /* What holds inside of s, of an if: in its first branch. */
 static const Facts *facts_in(Kernels *k, const Facts *up, const Stmt *s) {
     Interner *I = k->ir;
-    if (s->kind == ST_LET) return with_range(k, up, s->u.let.var, s->u.let.value, s->u.let.value);
-    if (s->kind == ST_IF) return with_truth(k, up, s->u.cond.cond);
+    if (s->kind == ST_LET) return sim_with_range(k->arena, up, s->u.let.var, (Interval){ s->u.let.value, s->u.let.value });
+    if (s->kind == ST_IF) return sim_with_truth(k->arena, up, s->u.cond.cond);
     if (s->kind != ST_FOR) return up;
     const Node *last = ir_sub(I, ir_add(I, s->u.loop.min, s->u.loop.extent), ir_idx(I, 1));
-    return with_range(k, up, s->u.loop.var, s->u.loop.min, sim_simplify(I, NULL, last));
+    return sim_with_range(k->arena, up, s->u.loop.var, (Interval){ s->u.loop.min, sim_simplify(I, NULL, last) });
 }
 
 /* ---- loops of blocks and threads ---- */
@@ -260,17 +246,11 @@ static Stmt *threads(Body *b, Stmt *s, unsigned used) {
     return rebuilt(b, s, used, threads);
 }
 
-static int64_t shared_bytes(const Storage *t) {
-    int64_t n = 0;
-    for (int e = 0; e < t->n; e++) n += st_align_up(t->const_elems * (int64_t)mlc_type_size(t->type[e]), SHARED_ALIGN);
-    return n;
-}
-
 /* Memory in the hands of one thread need not be shared, unless the plan says so. */
 static Stmt *keep_private(StmtMap *m, Stmt *s) {
     Stmt *now = st_map_kids(m, s);
     Storage *t = now->kind == ST_ALLOC ? now->u.alloc.storage : NULL;
-    if (!t || t->memory != STORE_SHARED || t->memory_line || shared_bytes(t) > MOST_STACK_BYTES) return now;
+    if (!t || t->memory != STORE_SHARED || t->memory_line || st_shared_bytes(t, t->n) > MOST_STACK_BYTES) return now;
     t = arena_copy(m->arena, t, sizeof *t);
     t->memory = STORE_STACK;
     return realloced(m->user, now, t, now->u.alloc.body);
@@ -358,7 +338,7 @@ static void refuse(Kernels *k, const Kernel *kernel, Stmt *s) {
 
 static Stmt *add_shared(StmtMap *m, Stmt *s) {
     const Storage *t = s->kind == ST_ALLOC ? s->u.alloc.storage : NULL;
-    if (t && t->memory == STORE_SHARED) *(int64_t *)m->user += shared_bytes(t);
+    if (t && t->memory == STORE_SHARED) *(int64_t *)m->user += st_shared_bytes(t, t->n);
     return st_map_kids(m, s);
 }
 

@@ -63,7 +63,11 @@ typedef enum {
     STORE_SHARED    /* of the threads of a block of a kernel */
 } MemoryKind;
 enum { MOST_STACK_BYTES = 128 << 10 }; /* of one Func on a thread's stack */
-enum { MOST_SHARED_BYTES = 227 << 10 }; /* of all that a block of a GPU holds at one time */
+enum {
+    MOST_SHARED_BYTES = 227 << 10, /* of all that a block of a GPU holds at one time */
+    SHARED_ALIGN = 16,             /* bytes, of each array there: the widest access of a thread */
+    MOST_BLOCK_THREADS = 1024
+};
 typedef struct Storage {
     Func *func;
     const char *name;             /* unique in the program, a C identifier */
@@ -197,6 +201,7 @@ Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body);
 const Node *st_room(Interner *I, const Storage *t, int d);
 const Node *st_padded(Interner *I, const Storage *t, int d);
 int64_t st_align_up(int64_t n, int64_t align);
+int64_t st_shared_bytes(const Storage *t, int n); /* that the first n elements of memory of a block take there */
 
 /* Rebuilds a statement with every expression passed through `expr` and every child statement through
  * `stmt` (either may be NULL: unchanged).  The same pointer comes back where nothing changed.  `visit`, in the place of

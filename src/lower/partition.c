@@ -154,14 +154,11 @@ static const Node *steady_expr(StmtMap *m, const Node *e) {
 /* ---- the steady body ---- */
 
 static const Facts *with_fact(Partition *p, const Sym *var, const Node *lo, const Node *hi) {
-    Facts *f = ARENA_NEW(p->arena, Facts);
-    *f = (Facts){ .up = p->facts, .var = var, .range = { lo, hi } };
-    return f;
+    return sim_with_range(p->arena, p->facts, var, (Interval){ lo, hi });
 }
 
 static const Facts *loop_fact(Partition *p, const Stmt *s) {
-    const Node *end = ir_add(p->ir, s->u.loop.min, s->u.loop.extent);
-    return with_fact(p, s->u.loop.var, s->u.loop.min, ir_sub(p->ir, end, ir_idx(p->ir, 1)));
+    return sim_with_loop(p->ir, p->arena, p->facts, s->u.loop.var, s->u.loop.min, s->u.loop.extent);
 }
 
 static Stmt *steady_if(StmtMap *m, Stmt *s) {

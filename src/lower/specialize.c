@@ -9,10 +9,7 @@
 #include "lower/nest.h"
 
 const Facts *low_special_facts(Build *b, const StageNest *st, const Facts *f) {
-    if (ir_is_const(st->sched->when)) return f;
-    Facts *more = ARENA_NEW(b->arena, Facts);
-    *more = (Facts){ .up = f, .truth = st->sched->when };
-    return more;
+    return ir_is_const(st->sched->when) ? f : sim_with_truth(b->arena, f, st->sched->when);
 }
 
 /* e % 16 == 0, for a divisor of 16. */

@@ -130,6 +130,12 @@ int64_t st_align_up(int64_t n, int64_t align) {
     return align > 1 && n <= INT64_MAX - align ? (n + align - 1) / align * align : n;
 }
 
+int64_t st_shared_bytes(const Storage *t, int n) {
+    int64_t bytes = 0;
+    for (int e = 0; e < n; e++) bytes += st_align_up(t->const_elems * (int64_t)mlc_type_size(t->type[e]), SHARED_ALIGN);
+    return bytes;
+}
+
 const Node *st_room(Interner *I, const Storage *t, int d) {
     return t->fold[d] > 0 ? ir_idx(I, t->fold[d]) : t->extent[d];
 }

@@ -39,10 +39,7 @@ static const Node *left_of(Trim *t, const Sym *var, const Node *cond, Interval *
 }
 
 static const Facts *loop_fact(Trim *t, const Stmt *s) {
-    Facts *f = ARENA_NEW(t->arena, Facts);
-    const Node *last = ir_sub(t->ir, ir_add(t->ir, s->u.loop.min, s->u.loop.extent), ir_idx(t->ir, 1));
-    *f = (Facts){ .up = t->facts, .var = s->u.loop.var, .range = { s->u.loop.min, last } };
-    return f;
+    return sim_with_loop(t->ir, t->arena, t->facts, s->u.loop.var, s->u.loop.min, s->u.loop.extent);
 }
 
 static Stmt *trimmed(Trim *t, Stmt *s) {

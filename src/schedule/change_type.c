@@ -69,12 +69,7 @@ static void know_read(void *user, const Node *e) {
 /* The values of a canonical expression over a domain. */
 static bool span_of_expr(Derive *d, const RDom *r, const Node *e, Span *s) {
     Known k = { .d = d };
-    for (int i = 0; r && i < r->n; i++) {
-        Facts *more = ARENA_NEW(d->arena, Facts);
-        const Node *last = ir_sub(d->ir, ir_add(d->ir, r->min[i], r->extent[i]), ir_idx(d->ir, 1));
-        *more = (Facts){ .up = k.facts, .var = r->var[i], .range = { r->min[i], last } };
-        k.facts = more;
-    }
+    for (int i = 0; r && i < r->n; i++) k.facts = sim_with_loop(d->ir, d->arena, k.facts, r->var[i], r->min[i], r->extent[i]);
     ir_visit(d->arena, e, know_read, &k);
     return sim_const_bounds(d->ir, k.facts, e, &s->lo, &s->hi);
 }

@@ -76,10 +76,7 @@ static bool tells_apart(const Race *w, const Node *coord, const Sym *r) {
 /* ---- places where nothing is stored ---- */
 
 static const Facts *in_range(const Race *w, const Facts *up, const Sym *var, const RDom *dom, int k) {
-    Facts *f = ARENA_NEW(w->I->arena, Facts);
-    const Node *last = ir_sub(w->I, ir_add(w->I, dom->min[k], dom->extent[k]), ir_idx(w->I, 1));
-    *f = (Facts){ .up = up, .var = var, .range = { dom->min[k], last } };
-    return f;
+    return sim_with_loop(w->I, w->I->arena, up, var, dom->min[k], dom->extent[k]);
 }
 
 static void find_facts(Race *w) {

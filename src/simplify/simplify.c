@@ -9,6 +9,26 @@
  * above one of them is rebuilt but not rewritten. */
 #include "sim.h"
 
+/* ---- facts ---- */
+
+static const Facts *with(Arena *a, Facts more) {
+    return arena_copy(a, &more, sizeof more);
+}
+
+const Facts *sim_with_range(Arena *a, const Facts *up, const Sym *var, Interval range) {
+    return with(a, (Facts){ .up = up, .var = var, .range = range });
+}
+
+const Facts *sim_with_loop(Interner *I, Arena *a, const Facts *up, const Sym *var, const Node *min, const Node *extent) {
+    return sim_with_range(a, up, var, (Interval){ min, ir_sub(I, ir_add(I, min, extent), ir_idx(I, 1)) });
+}
+
+const Facts *sim_with_truth(Arena *a, const Facts *up, const Node *truth) {
+    return with(a, (Facts){ .up = up, .truth = truth });
+}
+
+/* ---- a node ---- */
+
 
 /* A node whose range is one value is that value. */
 static const Node *constant(Sim *s, const Node *e) {

@@ -26,6 +26,11 @@ struct Facts {
     bool replace;        /* var is range.lo: simplifying puts that in its place */
 };
 
+/* One more, in the arena: the range of a variable, that of a loop's, a condition that holds. */
+const Facts *sim_with_range(Arena *a, const Facts *up, const Sym *var, Interval range);
+const Facts *sim_with_loop(Interner *I, Arena *a, const Facts *up, const Sym *var, const Node *min, const Node *extent);
+const Facts *sim_with_truth(Arena *a, const Facts *up, const Node *truth);
+
 /* Simplifies under facts (may be NULL).  The result is equal wherever the facts hold. */
 const Node *sim_simplify(Interner *I, const Facts *f, const Node *e);
 
