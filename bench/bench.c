@@ -44,7 +44,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double median(double *v, int n) {
+double bench_median(double *v, int n) {
     qsort(v, (size_t)n, sizeof *v, by_value);
     return n & 1 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
@@ -67,8 +67,8 @@ double bench_run(const BenchRow *r) {
         if (!first && r->theirs) theirs[n] = time_one(r->theirs, r->theirs_user);
         ratio[n] = r->theirs ? theirs[n] / ours[n] : 0;
     }
-    double us = median(ours, n), peer_us = r->theirs ? median(theirs, n) : 0,
-           q = r->theirs ? median(ratio, n) : 0;
+    double us = bench_median(ours, n), peer_us = r->theirs ? bench_median(theirs, n) : 0,
+           q = r->theirs ? bench_median(ratio, n) : 0;
     bench_line(r->bench, r->name, r->size, r->threads, us, r->peer, peer_us, q, r->limit_us / us, r->note);
     return q;
 }

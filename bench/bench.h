@@ -25,6 +25,8 @@ typedef struct {
 
 /* Microseconds of a monotonic clock. */
 double bench_now(void);
+/* Sorts them. */
+double bench_median(double *v, int n);
 /* Appends to the file of results beside stdout; an empty one gets the header line first. */
 void bench_open(const char *path);
 /* One line: peer_us and ratio where peer is not NULL (0: it is not installed), limit as a fraction or 0; threads 0: on a

@@ -79,11 +79,6 @@ static void fill(mlc_buffer *b) {
     }
 }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 enum { ROUNDS = 21, BATCH = 20 };
 
 /* Both in turns: the medians of one call's time, us. */
@@ -102,10 +97,8 @@ static bool time_both(const Driver *d, mlc_module *m, mlc_buffer **b, double *ou
         if (failed) return false;
         if (r >= 0) mine[r] = (u - t) / BATCH, theirs[r] = (bench_now() - u) / BATCH;
     }
-    qsort(mine, ROUNDS, sizeof *mine, compare);
-    qsort(theirs, ROUNDS, sizeof *theirs, compare);
-    *ours = mine[ROUNDS / 2];
-    *copy = theirs[ROUNDS / 2];
+    *ours = bench_median(mine, ROUNDS);
+    *copy = bench_median(theirs, ROUNDS);
     return true;
 }
 

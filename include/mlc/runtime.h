@@ -176,7 +176,8 @@ typedef struct {
      * the call (mlc_call.error).  All work of a call is in the order of one stream.
      * gpu_move: makes the bytes current on the device or the host, where memory is taken at need; what: 1 they are about to
      * change there, 2 all of them, so that nothing needs to be copied.  gpu_close: gives back what gpu_move took.
-     * gpu_launch: a kernel of the module by number; arguments as cuLaunchKernel takes them; shared: bytes of dynamic memory. */
+     * gpu_launch: a kernel of the module by number, with at least one block; arguments as cuLaunchKernel takes them;
+     * shared: bytes of dynamic memory. */
     int (*gpu_move)(void *user, void *call, mlc_gpu_memory *m, int to_device, int what);
     void (*gpu_close)(void *user, void *call, mlc_gpu_memory *m);
     int (*gpu_launch)(void *user, void *call, int kernel, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args);

@@ -74,16 +74,15 @@ static const char *const reserved_cuda[] = {
     "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "shared",
 };
 
-static bool is_reserved_cuda(const char *s) {
-    for (size_t i = 0; i < sizeof reserved_cuda / sizeof *reserved_cuda; i++)
-        if (!strcmp(s, reserved_cuda[i])) return true;
+static bool is_among(const char *const *word, size_t n, const char *s) {
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(s, word[i])) return true;
     return false;
 }
 
-static bool is_reserved(const char *s) {
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        if (!strcmp(s, reserved[i])) return true;
-    return s[0] == '_';
+static bool is_reserved(const char *s, bool cuda) {
+    return s[0] == '_' || is_among(reserved, sizeof reserved / sizeof *reserved, s) ||
+           (cuda && is_among(reserved_cuda, sizeof reserved_cuda / sizeof *reserved_cuda, s));
 }
 
 /* Letters, digits and underscores; a name of the language may hold dots and dollars. */
@@ -113,7 +112,7 @@ static bool is_like_ours(const char *s) {
 }
 
 bool cg_is_name(const char *name) {
-    if (!*name || (*name >= '0' && *name <= '9') || is_reserved(name) || is_like_ours(name)) return false;
+    if (!*name || (*name >= '0' && *name <= '9') || is_reserved(name, false) || is_like_ours(name)) return false;
     for (const char *p = name; *p; p++)
         if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '_')) return false;
     return true;
@@ -121,7 +120,7 @@ bool cg_is_name(const char *name) {
 
 const char *fresh(Gen *G, const char *base) {
     const char *s = sanitised(G, base), *c = s;
-    if (is_reserved(s) || (G->cuda && is_reserved_cuda(s))) s = c = arena_printf(G->arena, "v%s%s", *s == '_' ? "" : "_", s);
+    if (is_reserved(s, G->cuda)) s = c = arena_printf(G->arena, "v%s%s", *s == '_' ? "" : "_", s);
     if (is_like_ours(s)) s = c = arena_printf(G->arena, "%s_v", s);
     for (int i = 2; sm_get(&G->taken, c); i++) c = arena_printf(G->arena, "%s_%d", s, i);
     sm_put(&G->taken, c, (void *)(uintptr_t)c);

@@ -171,14 +171,11 @@ static void print_kernels(Compile *c, mlc_module *m, const Program *p, int varia
     StrBuf b;
     CgOptions o = { .isa = c->options.isa, .symbol = CODE_SYMBOL };
     if (!p->kernel.n) return;
-    if (!c->options.cuda) {
-        Place place = sch_place(&c->arena, p->kernel.at[0]->line);
-        fault_raise(&c->fault, ERR_GPU_TARGET, &place, p->kernel.at[0]->name, c->options.target);
-    }
-    if (c->options.profile || c->options.trace) {
-        Place place = sch_place(&c->arena, p->kernel.at[0]->line);
-        fault_raise(&c->fault, ERR_GPU_WATCHED, &place, p->kernel.at[0]->name, c->options.profile ? "profile" : "trace");
-    }
+    const Kernel *first = p->kernel.at[0];
+    Place place = sch_place(&c->arena, first->line);
+    if (!c->options.cuda) fault_raise(&c->fault, ERR_GPU_TARGET, &place, first->name, c->options.target);
+    if (c->options.profile || c->options.trace)
+        fault_raise(&c->fault, ERR_GPU_WATCHED, &place, first->name, c->options.profile ? "profile" : "trace");
     CHECK(&c->fault, variant == DENSE || m->meta.n_kernels == p->kernel.n);
     m->meta.n_kernels = p->kernel.n;
     m->meta.kernel = ARENA_ARRAY(&m->arena, const char *, p->kernel.n);
@@ -188,8 +185,8 @@ static void print_kernels(Compile *c, mlc_module *m, const Program *p, int varia
     m->meta.cuda[variant] = arena_str(&m->arena, b.at);
 }
 
-/* Slots of a program are those of the metadata: both come from the same schedule. */
-static void check_slots(Compile *c, const Program *p, Meta *m) {
+/* Slots of a program are those of the metadata, which hears whose memory kernels touch: both come from the same schedule. */
+static void match_slots(Compile *c, const Program *p, Meta *m) {
     int slot = 0;
     for (int i = 0; i < p->external.n; i++) {
         const Storage *s = p->external.at[i];
@@ -208,7 +205,7 @@ static void lower_both(Compile *c, mlc_module *m) {
         double t = pl_now();
         p = v == DENSE ? pl_lower(c, true) : lower_general(c, p);
         double u = pl_now();
-        check_slots(c, p, &m->meta);
+        match_slots(c, p, &m->meta);
         m->meta.index_bits = p->index_bits;
         print_kernels(c, m, p, v);
         m->meta.source[v] = arena_str(&m->arena, print_source(c, p, is_gcc));

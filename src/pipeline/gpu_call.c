@@ -112,10 +112,8 @@ static void hook_close(void *user, void *c, mlc_gpu_memory *m) {
 static int hook_launch(void *user, void *c, int kernel, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args) {
     GpuCall *g = call_of(user);
     mlc_call *call = c;
-    for (int i = 0; i < 3; i++) {
-        if (grid[i] < 1) return 0;
+    for (int i = 0; i < 3; i++)
         if (grid[i] > g->limit[i]) return too_many(g, call, kernel, i, grid[i]);
-    }
     int e = nv_launch(g->kernels, kernel, call->stream, grid, threads, shared, args);
     if (!e) {
         g->last = kernel;
