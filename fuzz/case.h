@@ -81,6 +81,23 @@ void case_compile(Case *const *c, int n, uint64_t *at, const uint64_t *seed);
 void case_run_public(Case *c);
 void case_close(Case *c);
 
+/* ---- shared by what runs cases ---- */
+
+/* The first thing that is wrong stays. */
+void case_fail(Case *c, const char *what, const char *detail);
+/* An error that a call ended with: CASE_LATE where a plan may meet its row, else it fails. */
+void case_stop(Case *c, const char *what, const mlc_error_info *e);
+/* The outputs with those of the oracle, and what lies around them. */
+void case_compare(Case *c, const char *what);
+void case_restore(Case *c); /* the buffers, as they were before a run */
+/* The C functions that programs call, by the names that code has for them. */
+enum { CASE_EXTERNS = 6 };
+typedef struct {
+    const char *name;
+    void (*fn)(void);
+} CaseExtern;
+extern const CaseExtern case_externs[CASE_EXTERNS];
+
 /* Everything above for one text. */
 CaseState case_whole(Case *c, const char *text, bool compile);
 

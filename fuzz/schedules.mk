@@ -1,7 +1,7 @@
 # Random programs under random plans: `make fuzz-schedules N=3000 SEED=s`; the tests hold a slice of it.
 FUZZ_SCHEDULES = $(BUILD)/fuzz_schedules
-FUZZ_SRC = $(addprefix fuzz/,schedules.c case.c shrink.c coverage.c gen.c gen_program.c gen_expr.c gen_plan.c gen_loops.c gen_place.c \
-    gen_gpu.c gen_share.c gen_derive.c gen_careless.c)
+FUZZ_SRC = $(addprefix fuzz/,schedules.c case.c case_compile.c shrink.c coverage.c gen.c gen_program.c gen_expr.c gen_plan.c gen_loops.c \
+    gen_place.c gen_gpu.c gen_share.c gen_derive.c gen_careless.c)
 FUZZ_OBJ = $(FUZZ_SRC:%.c=$(BUILD)/%.o)
 
 $(FUZZ_SCHEDULES): $(FUZZ_OBJ) $(BUILD)/libmlc_all.a

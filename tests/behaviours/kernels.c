@@ -13,13 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-static void fail(Case *c, const char *what, const char *detail) {
-    if (c->state == CASE_FAILED) return;
-    c->state = CASE_FAILED;
-    snprintf(c->what, sizeof c->what, "%s", what);
-    snprintf(c->detail, sizeof c->detail, "%s", detail);
-}
-
 /* ---- compiling ---- */
 
 static NvCompiler *compiler(Kernels *k) {
@@ -39,10 +32,10 @@ static void compile_for(Case *c, NvCompiler *nvrtc, const char *source, const ch
     NvReport report = { 0 };
     size_t n = 0;
     nv_compile(&c->arena, nvrtc, &o, source, "text", &n, &report);
-    if (!n) fail(c, arch, "NVRTC gave no code");
+    if (!n) case_fail(c, arch, "NVRTC gave no code");
     for (int i = 0; i < report.n; i++)
-        if (report.kernel[i].spill_stores) fail(c, arch, arena_printf(&c->arena, "kernel %s spills registers", report.kernel[i].name));
-    if (report.n_warnings) fail(c, arch, report.warning[0]);
+        if (report.kernel[i].spill_stores) case_fail(c, arch, arena_printf(&c->arena, "kernel %s spills registers", report.kernel[i].name));
+    if (report.n_warnings) case_fail(c, arch, report.warning[0]);
 }
 
 /* Tenths rotate by the day. */
@@ -66,7 +59,7 @@ void kernels_compile(Kernels *k, Case *c, const char *name) {
         }
         k->compiled += nvrtc != NULL;
         FAULT_END(&c->fault, b);
-    } else fail(c, "kernels", c->fault.info.message);
+    } else case_fail(c, "kernels", c->fault.info.message);
     if (nvrtc) nv_compiler_close(nvrtc);
 }
 
@@ -116,7 +109,7 @@ bool kernels_run(Kernels *k, Case *c, KernelCounts *counts) {
     run_fake(k, c, fake);
     FakeStats s = fake->stats();
     *counts = (KernelCounts){ s.launches, s.copies_there, s.copies_home };
-    if (s.live) fail(c, "memory of the device", arena_printf(&c->arena, "%lld allocations were not given back", (long long)s.live));
+    if (s.live) case_fail(c, "memory of the device", arena_printf(&c->arena, "%lld allocations were not given back", (long long)s.live));
     return true;
 }
 

@@ -2,6 +2,8 @@
  *
  * What it gives in place of a cubin is a shared object.  For kernel i it exports `cpu_name_i`, `cpu_sizes_i` (the bytes of its
  * arguments, 0 ends them) and `cpu_run_i`, a FakeKernel; the driver of fake_cuda.c loads it. */
+#include "fake_nvrtc.h"
+
 #include "../../fuzz/cuda_cpp.h"
 
 #include <stdio.h>
@@ -11,24 +13,10 @@
 
 enum { MOST = 64, FAILED = 6 };
 
-typedef struct NvrtcProgram {
+struct NvrtcProgram {
     char *source, *code, log[2048];
     size_t n;
-} *Program;
-
-int nvrtcVersion(int *major, int *minor);
-const char *nvrtcGetErrorString(int result);
-int nvrtcGetNumSupportedArchs(int *n);
-int nvrtcGetSupportedArchs(int *archs);
-int nvrtcCreateProgram(Program *p, const char *source, const char *name, int n, const char *const *headers, const char *const *names);
-int nvrtcDestroyProgram(Program *p);
-int nvrtcCompileProgram(Program p, int n, const char *const *options);
-int nvrtcGetCUBINSize(Program p, size_t *n);
-int nvrtcGetCUBIN(Program p, char *cubin);
-int nvrtcGetPTXSize(Program p, size_t *n);
-int nvrtcGetPTX(Program p, char *ptx);
-int nvrtcGetProgramLogSize(Program p, size_t *n);
-int nvrtcGetProgramLog(Program p, char *log);
+};
 
 int nvrtcVersion(int *major, int *minor) {
     *major = 0, *minor = 1;

@@ -1,27 +1,15 @@
 /* fake_nvrtc.c - a library with NVRTC's functions whose "source" says what they are to answer.
  *
  * Line 1 of a source: `fail N` (the result of compiling), `create N`, `empty` (no code), or anything else; the rest is the log. */
+#include "fake_nvrtc.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct NvrtcProgram {
+struct NvrtcProgram {
     char *source, options[1024];
-} *Program;
-
-int nvrtcVersion(int *major, int *minor);
-const char *nvrtcGetErrorString(int result);
-int nvrtcGetNumSupportedArchs(int *n);
-int nvrtcGetSupportedArchs(int *archs);
-int nvrtcCreateProgram(Program *p, const char *source, const char *name, int n, const char *const *headers, const char *const *names);
-int nvrtcDestroyProgram(Program *p);
-int nvrtcCompileProgram(Program p, int n, const char *const *options);
-int nvrtcGetCUBINSize(Program p, size_t *n);
-int nvrtcGetCUBIN(Program p, char *cubin);
-int nvrtcGetPTXSize(Program p, size_t *n);
-int nvrtcGetPTX(Program p, char *ptx);
-int nvrtcGetProgramLogSize(Program p, size_t *n);
-int nvrtcGetProgramLog(Program p, char *log);
+};
 
 int nvrtcVersion(int *major, int *minor) {
     *major = 12;

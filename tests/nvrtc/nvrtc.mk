@@ -7,7 +7,8 @@ $(BUILD)/tests/nvrtc/fake_%.so: tests/nvrtc/fake_%.c | $(BUILD)/.setup
 	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fvisibility=default -shared $< -o $@ -lpthread
 
 $(BUILD)/mlc_tests: | $(NVRTC_FAKES)
-$(BUILD)/tests/nvrtc/fake_cpp.so: fuzz/cuda_cpp.h
+$(BUILD)/tests/nvrtc/fake_cpp.so: fuzz/cuda_cpp.h tests/nvrtc/fake_nvrtc.h
+$(BUILD)/tests/nvrtc/fake_nvrtc.so: tests/nvrtc/fake_nvrtc.h
 $(BUILD)/tests/nvrtc/fake_cuda.so: tests/nvrtc/fake_cuda.h
 
 # A GPU, if there is one, through this floor alone: what it links needs nothing else that is installed.
