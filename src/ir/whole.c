@@ -75,7 +75,8 @@ int64_t whole_query(void (*fn)(void), const int *desc, int which, const int64_t 
     int buffer = which / (2 * MLC_MAX_RANK), d = which / 2 % MLC_MAX_RANK;
     bool last = which % 2;
     if (!empty && !code && !fault) return w.b[buffer].dim[d].min + (last ? w.b[buffer].dim[d].extent - 1 : 0);
-    return buffer >= w.n_in ? box[2 * d + last] : -(int64_t)last;
+    if (buffer >= w.n_in) return box[2 * d + last];
+    return last ? -WHOLE_FAREST : WHOLE_FAREST;
 }
 
 int whole_run(void (*fn)(void), const int *desc, void *const *data, const int64_t *shape, const mlc_scalar *arg,

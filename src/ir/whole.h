@@ -25,8 +25,8 @@ static inline int whole_end(int buffer, int dim, bool last) {
 #define WHOLE_FAREST ((int64_t)1 << 40)
 
 /* Asks for the box [lo, hi] a dimension of the outputs (`box`: lo, hi, lo, hi ...) and gives one number of the
- * answer.  Of an empty box nothing is asked: inputs are empty, the output is the box.  So it is where the
- * answer is no good. */
+ * answer.  Of an empty box nothing is asked, and so it is where the answer is no good: the output is the box, and
+ * inputs go from WHOLE_FAREST down to -WHOLE_FAREST, which adds nothing to any box that it is united with. */
 int64_t whole_query(void (*fn)(void), const int *desc, int which, const int64_t *box, const mlc_scalar *arg, unsigned mode);
 
 /* Computes: `shape` holds min, extent and stride a dimension of each buffer.  Returns what the function does. */

@@ -2,6 +2,8 @@
 #include "kit.h"
 #include "stages.h"
 
+#include "ir/whole.h"
+
 Suite *whole_suite(void);
 
 static const int64_t sizes[][2] = { { 0, 3 }, { 1, 1 }, { 7, 3 }, { 8, 8 }, { 17, 13 } };
@@ -69,6 +71,21 @@ START_TEST(chain) {
     check_sizes(c);
     ck_assert_int_eq(low_stores(&stats, a, 0), 21 * 13);
     ck_assert_int_eq(low_stores(&stats, b, 0), 19 * 13);
+}
+END_TEST
+
+/* Of an empty box nothing is asked; what its inputs are then adds nothing to a box that it is united with. */
+START_TEST(empty_box) {
+    Func *f = stage("f", blur, source(), i32(2));
+    Whole w = alg_whole(f);
+    const int64_t box[] = { 5, 7, 3, 2 };
+    const mlc_scalar two = { .i = 2 };
+    for (int d = 0; d < 2; d++) {
+        ck_assert_int_eq(whole_query(w.ext->fn, w.desc, whole_end(0, d, false), box, &two, 0), WHOLE_FAREST);
+        ck_assert_int_eq(whole_query(w.ext->fn, w.desc, whole_end(0, d, true), box, &two, 0), -WHOLE_FAREST);
+        ck_assert_int_eq(whole_query(w.ext->fn, w.desc, whole_end(1, d, false), box, &two, 0), box[2 * d]);
+        ck_assert_int_eq(whole_query(w.ext->fn, w.desc, whole_end(1, d, true), box, &two, 0), box[2 * d + 1]);
+    }
 }
 END_TEST
 
@@ -148,6 +165,7 @@ Suite *whole_suite(void) {
     tcase_add_loop_test(t, producer, 0, 3);
     tcase_add_loop_test(t, consumer, 0, 2);
     tcase_add_test(t, chain);
+    tcase_add_test(t, empty_box);
     tcase_add_loop_test(t, tiles, 0, 3);
     tcase_add_loop_test(t, between, 0, 3);
     tcase_add_loop_test(t, enlarged, 0, 3);
