@@ -5,16 +5,16 @@ BENCH ?=
 BENCH_SHELL = $(BUILD)/bench/bench.o $(BUILD)/bench/peers.o $(APPS:%=$(BUILD)/lib/apps/%.o) $(APP_SHELL)
 
 $(BUILD)/bench/cpu $(BUILD)/bench/compile: $(BENCH_SHELL)
-$(BUILD)/bench/gpu: $(BUILD)/bench/bench.o
+$(BUILD)/bench/gpu: $(BUILD)/bench/bench.o $(BUILD)/bench/gpu_peers.o
 
 bench: $(BUILD)/bench/cpu $(BUILD)/bench/compile
 	$(Q)rm -f $(BUILD)/bench.tsv
 	$(Q)for n in $(THREADS); do $(BUILD)/bench/cpu --threads $$n --out $(BUILD)/bench.tsv --only "$(BENCH)" || exit 1; done
 	$(Q)$(BUILD)/bench/compile --out $(BUILD)/bench.tsv --only "$(BENCH)"
 
-# make bench-gpu: on a machine with a GPU.
+# make bench-gpu [BENCH=gpu/blur]: on a machine with a GPU; a case is a text (bench/gpu.c says how to write one).
 bench-gpu: $(BUILD)/bench/gpu
-	$(Q)$(BUILD)/bench/gpu --out $(BUILD)/bench.tsv --only "$(BENCH)"
+	$(Q)$(BUILD)/bench/gpu --out $(BUILD)/bench.tsv --only "$(BENCH)" bench/gpu/*.mlc
 
 -include $(wildcard $(BUILD)/bench/*.d)
 .PHONY: bench bench-gpu

@@ -1,148 +1,221 @@
-/* gpu.c - kernels on a GPU beside the device's own copy of the bytes that they must move: bench_gpu [--out FILE] [--only PREFIX].
+/* gpu.c - kernels on a GPU beside a peer on the same data: bench_gpu [--out FILE] [--only PREFIX] [--rounds N] FILE.mlc ...
  *
- * Every kernel is checked against the same program on the host first, bit by bit.  Then it and the copy take turns: a turn
- * is a batch of calls with one wait at its end, over buffers that stay on the device, so that what is timed is the
- * device's work.  The driver is loaded by hand, as a peer is; where there is none, nothing is timed and that is said. */
-#include "bench.h"
+ * A case is a text (bench/gpu/NAME.mlc): one program, and a plan for each row of the table.  Comments at its head say what
+ * it runs on; sizes are extents by the names of inputs and outputs, the innermost first:
+ *
+ *     //! time in=8192x16384 out=8192x16384      what is timed
+ *     //! check in=131x17 out=131x17             what is compared with the interpreter, bit by bit, before
+ *     //! peer copy                              or sgemm, gemm (cuBLAS): see gpu_peers.c
+ *     //! data small                             small integers, whose sums are exact; else -4 to 4
+ *
+ * Ours and the peer take turns: a turn is a batch of calls with one wait at its end, over buffers that stay on the device,
+ * so that what is timed is the device's work.  Where there is no GPU nothing is timed, and that is said. */
+#include "gpu_bench.h"
 
-#include <mlc.h>
 #include <mlc/text.h>
 
-#include <dlfcn.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_BYTES = 1 << 16, TURN_US = 3000, MOST_BATCH = 200 };
+
 typedef struct {
-    const char *bench, *name, *size, *text;
-    mlc_type type;
-    int64_t in[2], out[2]; /* extents; the second 0: of rank 1 */
+    const char *file;
+    char text[MOST_BYTES], name[96];
+    mlc_ctx *ctx;
+    mlc_program *program;
+    mlc_func out[8];
+    int n_out;
 } Case;
 
-#define BLUR "mlc 1\ninput in: f32[2];\nrows(x, y) = (in(x, y) + in(x + 1, y) + in(x + 2, y)) * 0.33333334;\n" \
-    "out(x, y) = (rows(x, y) + rows(x, y + 1) + rows(x, y + 2)) * 0.33333334;\noutput out;\n"
-#define MAP(e) "mlc 1\ninput in: f32[1];\nout(x) = " e ";\noutput out;\n"
-#define BY_4 "plan p { out: split(x, b, v, 1024), split(v, t, u, 4), gpu_blocks(b), gpu_threads(t), vectorize(u); }\n"
-enum { N = 1 << 27, W = 7680, H = 4320 };
-
-static const Case cases[] = {
-    { "gpu/map", "copy, a float a thread", "f32 2^27", MAP("in(x)") "plan p { out: gpu_tile(x, b, t, 256); }\n", MLC_F32, { N }, { N } },
-    { "gpu/map", "copy, 4 floats a thread", "f32 2^27", MAP("in(x)") BY_4, MLC_F32, { N }, { N } },
-    { "gpu/map", "gelu", "f32 2^27", MAP("0.5 * in(x) * (1.0 + erf(in(x) * 0.70710677))") "plan p { out: gpu_tile(x, b, t, 128); }\n",
-      MLC_F32, { N }, { N } },
-    { "gpu/map", "gelu, 4 a thread", "f32 2^27", MAP("0.5 * in(x) * (1.0 + erf(in(x) * 0.70710677))") BY_4, MLC_F32, { N }, { N } },
-    { "gpu/map", "gelu(2 x + 1) + tanh(x)", "f32 2^27",
-      MAP("(2.0 * in(x) + 1.0) * 0.5 * (1.0 + erf((2.0 * in(x) + 1.0) * 0.70710677)) + tanh(in(x))")
-      "plan p { out: gpu_tile(x, b, t, 128); }\n", MLC_F32, { N }, { N } },
-    { "gpu/blur", "rows in shared memory", "f32 7680x4320",
-      BLUR "plan p { out: gpu_tile(x, y, xo, yo, xi, yi, 64, 8); rows: compute_at(out, xo), gpu_threads(x, y); }\n",
-      MLC_F32, { W + 2, H + 2 }, { W, H } },
-    { "gpu/blur", "rows in registers", "f32 7680x4320",
-      BLUR "plan p { out: split(x, xo, xi, 128), split(y, yo, yi, 4), reorder(yi, xi, xo, yo), gpu_blocks(xo, yo), gpu_threads(xi),"
-           " unroll(yi); rows: compute_at(out, xi), unroll(y); }\n",
-      MLC_F32, { W + 2, H + 2 }, { W, H } },
-    { "gpu/blur", "inline", "f32 7680x4320", BLUR "plan p { out: gpu_tile(x, y, xo, yo, xi, yi, 128, 2); }\n", MLC_F32, { W + 2, H + 2 }, { W, H } },
-};
-
-/* The driver's copy, in the current context, which mlc uses, too. */
-typedef struct {
-    int (*copy)(uint64_t to, uint64_t from, size_t bytes, void *stream);
-    int (*wait)(void);
-} Driver;
-
-static bool load_driver(Driver *d) {
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
-    static const char *const name[] = { "cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemcpyDtoDAsync_v2", "cuCtxSynchronize" };
-    void *at[5] = { 0 };
-    for (int i = 0; i < 5 && lib; i++)
-        if (!(at[i] = dlsym(lib, name[i]))) return false;
-    if (!lib) return false;
-    int (*init)(unsigned flags), (*retain)(void **context, int device), (*set)(void *context);
-    memcpy(&init, &at[0], sizeof init);
-    memcpy(&retain, &at[1], sizeof retain);
-    memcpy(&set, &at[2], sizeof set);
-    memcpy(&d->copy, &at[3], sizeof d->copy);
-    memcpy(&d->wait, &at[4], sizeof d->wait);
-    return !init(0) && !retain(&context, 0) && !set(context);
+static bool fails(mlc_error_info *e, const char *why, const char *what) {
+    snprintf(e->message, sizeof e->message, "%s%s", why, what);
+    return false;
 }
 
-static mlc_buffer *fresh(mlc_type type, const int64_t *extent) {
-    return mlc_buffer_new(type, extent[1] ? 2 : 1, extent);
-}
+/* ---- a case's text ---- */
 
-static void fill(mlc_buffer *b) {
-    uint32_t s = 1;
-    float *p = b->data;
-    for (int64_t i = 0, n = mlc_buffer_count(b); i < n; i++) {
-        s = s * 1664525u + 1013904223u;
-        p[i] = (float)(int32_t)s * 0x1p-29f; /* -4 to 4 */
-    }
-}
-
-enum { ROUNDS = 21, BATCH = 20 };
-
-/* Both in turns: the medians of one call's time, us. */
-static bool time_both(const Driver *d, mlc_module *m, mlc_buffer **b, double *ours, double *copy, mlc_error_info *e) {
-    double mine[ROUNDS], theirs[ROUNDS];
-    size_t bytes = (size_t)mlc_buffer_count(b[1]) * 4;
-    for (int r = -2; r < ROUNDS; r++) {
-        double t = bench_now();
-        for (int i = 0; i < BATCH; i++)
-            if (mlc_run(m, 2, b, 0, NULL, e)) return false;
-        int failed = d->wait();
-        double u = bench_now();
-        for (int i = 0; i < BATCH && !failed; i++) failed = d->copy(b[1]->device, b[0]->device, bytes, NULL);
-        if (!failed) failed = d->wait();
-        if (failed) snprintf(e->message, sizeof e->message, "the driver's error %d", failed);
-        if (failed) return false;
-        if (r >= 0) mine[r] = (u - t) / BATCH, theirs[r] = (bench_now() - u) / BATCH;
-    }
-    *ours = bench_median(mine, ROUNDS);
-    *copy = bench_median(theirs, ROUNDS);
+static bool read_case(Case *c, mlc_error_info *e) {
+    FILE *f = fopen(c->file, "r");
+    if (!f) return fails(e, "cannot be opened", "");
+    size_t n = fread(c->text, 1, sizeof c->text - 1, f);
+    fclose(f);
+    c->text[n] = 0;
+    if (n == sizeof c->text - 1) return fails(e, "is too long", "");
+    c->program = mlc_program_parse(c->ctx, c->text, c->file);
+    if (!c->program) return fails(e, mlc_error(c->ctx), "");
+    c->n_out = mlc_program_n_outputs(c->program);
+    if (c->n_out > 8) return fails(e, "has more than 8 outputs", "");
+    for (int i = 0; i < c->n_out; i++) c->out[i] = mlc_program_output(c->program, i);
+    const char *base = strrchr(c->file, '/');
+    snprintf(c->name, sizeof c->name, "gpu/%.80s", base ? base + 1 : c->file);
+    char *dot = strstr(c->name, ".mlc");
+    if (dot) *dot = 0;
     return true;
 }
 
-static bool run(const Driver *d, const Case *k) {
-    mlc_ctx *ctx = mlc_ctx_new();
+/* The rest of the line `//! WORD ...` of the head in `line`; false where there is none. */
+static bool find_line(const Case *c, const char *word, char line[256]) {
+    char key[32];
+    snprintf(key, sizeof key, "//! %s ", word);
+    const char *at = strstr(c->text, key);
+    if (!at) return false;
+    at += strlen(key);
+    snprintf(line, 256, "%.*s", (int)strcspn(at, "\n"), at);
+    return true;
+}
+
+static mlc_buffer *buffer_of(const char *line, const mlc_slot_info *slot) {
+    int64_t extent[MLC_MAX_RANK] = { 0 };
+    int n = 0;
+    size_t length = strlen(slot->name);
+    const char *at = line;
+    while ((at = strstr(at, slot->name)) && !((at == line || at[-1] == ' ') && at[length] == '=')) at += length;
+    if (!at) return slot->rank ? NULL : mlc_buffer_new(slot->type, 0, extent);
+    char *p = (char *)at + length;
+    while (n < slot->rank && (*p == '=' || *p == 'x')) extent[n++] = strtoll(p + 1, &p, 10);
+    return n == slot->rank ? mlc_buffer_new(slot->type, slot->rank, extent) : NULL;
+}
+
+static bool make_buffers(const mlc_module *m, const char *line, GpuBuffers *b, mlc_error_info *e) {
+    b->n = mlc_module_slots(m);
+    if (b->n > GPU_MOST) return fails(e, "has too many buffers", "");
+    for (int i = 0; i < b->n; i++) {
+        mlc_slot_info slot;
+        mlc_module_slot(m, i, &slot);
+        if (!slot.is_output) b->inputs = i + 1;
+        b->at[i] = buffer_of(line, &slot);
+        if (!b->at[i]) return fails(e, "no memory for, or no extents of, ", slot.name);
+    }
+    return true;
+}
+
+static void free_buffers(GpuBuffers *b) {
+    for (int i = 0; i < b->n; i++) mlc_buffer_free(b->at[i]);
+    b->n = 0;
+}
+
+/* ---- one plan ---- */
+
+static bool same_bits(const mlc_buffer *a, const mlc_buffer *b) {
+    return !memcmp(a->data, b->data, (size_t)mlc_buffer_count(a) * mlc_type_size(a->type));
+}
+
+/* The kernels' values are the interpreter's. */
+static bool check(const Case *c, mlc_plan *plan, mlc_module *gpu, bool small, mlc_error_info *e) {
+    char line[256];
+    GpuBuffers b = { 0 }, want = { 0 };
+    if (!find_line(c, "check", line)) return fails(e, "has no line //! check", "");
+    mlc_module *oracle = mlc_compile(plan, c->n_out, c->out, &(mlc_options){ .target = "interpret" }, e);
+    bool good = oracle && make_buffers(gpu, line, &b, e) && make_buffers(oracle, line, &want, e);
+    for (int i = 0; good && i < b.inputs; i++) gpu_fill(b.at[i], i + 1, small), gpu_fill(want.at[i], i + 1, small);
+    good = good && !mlc_run(oracle, want.n, want.at, 0, NULL, e) && !mlc_run(gpu, b.n, b.at, 0, NULL, e);
+    for (int i = b.inputs; good && i < b.n; i++) {
+        good = mlc_buffer_to_host(c->ctx, b.at[i], e);
+        if (good && !same_bits(b.at[i], want.at[i])) good = fails(e, "the results differ from the interpreter's", "");
+    }
+    free_buffers(&b);
+    free_buffers(&want);
+    mlc_module_free(oracle);
+    return good;
+}
+
+typedef struct {
+    mlc_module *m;
+    GpuBuffers *b;
+} Call;
+
+static bool call_ours(void *user, mlc_error_info *e) {
+    Call *c = user;
+    return !mlc_run(c->m, c->b->n, c->b->at, 0, NULL, e);
+}
+
+static bool turn(bool (*call)(void *user, mlc_error_info *e), void *user, int batch, double *us, mlc_error_info *e) {
+    double t = bench_now();
+    for (int i = 0; i < batch; i++)
+        if (!call(user, e)) return false;
+    if (!gpu_wait(e)) return false;
+    *us = (bench_now() - t) / batch;
+    return true;
+}
+
+enum { MOST_ROUNDS = 101 };
+
+/* Both in turns: the medians of one call's time and of the rounds' ratios. */
+static bool time_both(Call *ours, const GpuPeer *peer, int rounds, double us[2], double *ratio, mlc_error_info *e) {
+    double t[2][MOST_ROUNDS], r[MOST_ROUNDS], once = 0;
+    if (!turn(call_ours, ours, 2, &once, e) || !turn(call_ours, ours, 2, &once, e)) return false;
+    int batch = once > TURN_US ? 1 : (int)(TURN_US / once) + 1;
+    if (batch > MOST_BATCH) batch = MOST_BATCH;
+    for (int i = -2; i < rounds; i++) {
+        int k = i < 0 ? 0 : i;
+        if (!turn(call_ours, ours, batch, &t[0][k], e)) return false;
+        if (peer->call && !turn(peer->call, peer->user, batch, &t[1][k], e)) return false;
+        if (peer->call) r[k] = t[1][k] / t[0][k];
+    }
+    us[0] = bench_median(t[0], rounds);
+    us[1] = peer->call ? bench_median(t[1], rounds) : 0;
+    *ratio = peer->call ? bench_median(r, rounds) : 0;
+    return true;
+}
+
+static bool run_plan(Case *c, mlc_plan *plan, int rounds) {
     mlc_error_info e = { 0 };
-    mlc_program *p = mlc_program_parse(ctx, k->text, k->bench);
-    mlc_func out = p ? mlc_program_output(p, 0) : (mlc_func){ 0 };
-    mlc_module *gpu = p ? mlc_compile(mlc_program_plan(p, 0), 1, &out, &(mlc_options){ .target = "cuda" }, &e) : NULL;
-    mlc_plan *none = mlc_plan_new(ctx);
-    mlc_module *host = gpu ? mlc_compile(none, 1, &out, NULL, &e) : NULL;
-    mlc_buffer *b[2] = { fresh(k->type, k->in), fresh(k->type, k->out) }, *want[2] = { b[0], fresh(k->type, k->out) };
-    double ours = 0, copy = 0;
-    bool good = host && b[0] && b[1] && want[1];
-    if (good) fill(b[0]);
-    good = good && mlc_buffer_to_device(ctx, b[0], &e) && mlc_buffer_to_device(ctx, b[1], &e);
-    good = good && !mlc_run(gpu, 2, b, 0, NULL, &e) && mlc_buffer_to_host(ctx, b[1], &e) && !mlc_run(host, 2, want, 0, NULL, &e);
-    bool equal = good && !memcmp(b[1]->data, want[1]->data, (size_t)mlc_buffer_count(b[1]) * 4);
-    good = equal && time_both(d, gpu, b, &ours, &copy, &e);
-    if (good) bench_line(k->bench, k->name, k->size, 0, ours, "copy", copy, copy / ours, 0, "equal bits");
-    else fprintf(stderr, "%s %s: %s\n", k->bench, k->name, e.message[0] ? e.message : p ? "the results differ" : mlc_error(ctx));
-    for (int i = 0; i < 2; i++) mlc_buffer_free(b[i]);
-    mlc_buffer_free(want[1]);
-    mlc_module_free(gpu);
-    mlc_module_free(host);
-    mlc_ctx_free(ctx);
+    char line[256], kind[256] = "copy", data[256] = "";
+    GpuBuffers b = { 0 };
+    GpuPeer peer = { 0 };
+    double us[2] = { 0 }, ratio = 0;
+    find_line(c, "peer", kind);
+    bool small = find_line(c, "data", data) && !strcmp(data, "small");
+    mlc_module *m = mlc_compile(plan, c->n_out, c->out, &(mlc_options){ .target = "cuda" }, &e);
+    bool good = m && check(c, plan, m, small, &e);
+    if (good && !find_line(c, "time", line)) good = fails(&e, "has no line //! time", "");
+    good = good && make_buffers(m, line, &b, &e);
+    for (int i = 0; good && i < b.inputs; i++) gpu_fill(b.at[i], i + 1, small);
+    for (int i = 0; good && i < b.n; i++) good = mlc_buffer_to_device(c->ctx, b.at[i], &e);
+    Call ours = { m, &b };
+    good = good && gpu_peer_open(&peer, kind, &b, &e) && time_both(&ours, &peer, rounds, us, &ratio, &e);
+    if (good) bench_line(c->name, mlc_plan_name(plan), line, 0, us[0], kind, us[1], ratio, 0, "equal bits");
+    else fprintf(stderr, "%s, plan %s: %s\n", c->name, mlc_plan_name(plan), e.message);
+    gpu_peer_close(&peer);
+    free_buffers(&b);
+    mlc_module_free(m);
+    return good;
+}
+
+static bool run_case(const char *file, const char *only, int rounds) {
+    static Case c;
+    mlc_error_info e = { 0 };
+    bool good = true;
+    c = (Case){ .file = file, .ctx = mlc_ctx_new() };
+    if (!c.ctx) return false;
+    if (!read_case(&c, &e)) {
+        fprintf(stderr, "%s: %s\n", file, e.message);
+        good = false;
+    }
+    for (int i = 0; c.program && i < mlc_program_n_plans(c.program) && bench_wanted(only, c.name); i++)
+        good = run_plan(&c, mlc_program_plan(c.program, i), rounds) && good;
+    mlc_ctx_free(c.ctx);
     return good;
 }
 
 int main(int argc, char **argv) {
-    static const struct option options[] = { { "out", 1, NULL, 'f' }, { "only", 1, NULL, 'o' }, { 0 } };
+    static const struct option options[] = { { "out", 1, NULL, 'f' }, { "only", 1, NULL, 'o' }, { "rounds", 1, NULL, 'r' }, { 0 } };
     const char *only = NULL;
-    Driver d;
+    int rounds = 21;
     bool good = true;
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (c == 'f') bench_open(optarg);
         else if (c == 'o') only = optarg;
+        else if (c == 'r') rounds = atoi(optarg);
         else return 2;
     }
-    if (!load_driver(&d)) {
+    if (rounds < 1 || rounds > MOST_ROUNDS) return 2;
+    if (!gpu_open()) {
         fprintf(stderr, "bench_gpu: skipped, there is no driver (libcuda.so.1) or no GPU\n");
         return 0;
     }
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (bench_wanted(only, cases[i].bench)) good = run(&d, &cases[i]) && good;
+    for (int i = optind; i < argc; i++) good = run_case(argv[i], only, rounds) && good;
     return !good;
 }
