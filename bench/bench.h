@@ -48,7 +48,12 @@ typedef struct {
 /* Halide's application NAME in the folder of `halide_apps.py --aot` (MLC_HALIDE, default
  * build/halide): an object for bench_run's `theirs`, or NULL where the library is absent. */
 void *peer_halide(const char *app, int n, const PeerArray *arrays);
-void peer_halide_call(void *app);
+void peer_halide_call(void *app); /* says so where it fails */
+int peer_halide_run(void *app);   /* 0, or Halide's error */
+/* Its schedule for a GPU, in the folder of `halide_apps.py --aot --gpu`; wait ends a batch of calls. */
+void *peer_halide_gpu(const char *app, int n, const PeerArray *arrays);
+int peer_halide_wait(void *app);
+void peer_halide_leave_gpu(void *app);
 
 /* OpenBLAS by dlopen: c = a * b, row-major, n x n; NULL where absent. */
 typedef struct {

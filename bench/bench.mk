@@ -5,7 +5,7 @@ BENCH ?=
 BENCH_SHELL = $(BUILD)/bench/bench.o $(BUILD)/bench/peers.o $(APPS:%=$(BUILD)/lib/apps/%.o) $(APP_SHELL)
 
 $(BUILD)/bench/cpu $(BUILD)/bench/compile: $(BENCH_SHELL)
-$(BUILD)/bench/gpu: $(BUILD)/bench/bench.o $(BUILD)/bench/gpu_peers.o
+$(BUILD)/bench/gpu: $(BUILD)/bench/bench.o $(BUILD)/bench/peers.o $(BUILD)/bench/gpu_peers.o
 
 bench: $(BUILD)/bench/cpu $(BUILD)/bench/compile
 	$(Q)rm -f $(BUILD)/bench.tsv

@@ -5,7 +5,7 @@
  *
  *     //! time in=8192x16384 out=8192x16384      what is timed
  *     //! check in=131x17 out=131x17             what is compared with the interpreter, bit by bit, before
- *     //! peer copy                              or sgemm, gemm (cuBLAS): see gpu_peers.c
+ *     //! peer copy                              or sgemm, gemm (cuBLAS), halide NAME: see gpu_bench.h
  *     //! data small                             small integers, whose sums are exact; else -4 to 4
  *
  * Ours and the peer take turns: a turn is a batch of calls with one wait at its end, over buffers that stay on the device,
@@ -131,11 +131,11 @@ static bool call_ours(void *user, mlc_error_info *e) {
     return !mlc_run(c->m, c->b->n, c->b->at, 0, NULL, e);
 }
 
-static bool turn(bool (*call)(void *user, mlc_error_info *e), void *user, int batch, double *us, mlc_error_info *e) {
+static bool turn(const GpuPeer *p, int batch, double *us, mlc_error_info *e) {
     double t = bench_now();
     for (int i = 0; i < batch; i++)
-        if (!call(user, e)) return false;
-    if (!gpu_wait(e)) return false;
+        if (!p->call(p->user, e)) return false;
+    if (!(p->wait ? p->wait(p->user, e) : gpu_wait(e))) return false;
     *us = (bench_now() - t) / batch;
     return true;
 }
@@ -143,15 +143,15 @@ static bool turn(bool (*call)(void *user, mlc_error_info *e), void *user, int ba
 enum { MOST_ROUNDS = 101 };
 
 /* Both in turns: the medians of one call's time and of the rounds' ratios. */
-static bool time_both(Call *ours, const GpuPeer *peer, int rounds, double us[2], double *ratio, mlc_error_info *e) {
+static bool time_both(const GpuPeer *ours, const GpuPeer *peer, int rounds, double us[2], double *ratio, mlc_error_info *e) {
     double t[2][MOST_ROUNDS], r[MOST_ROUNDS], once = 0;
-    if (!turn(call_ours, ours, 2, &once, e) || !turn(call_ours, ours, 2, &once, e)) return false;
+    if (!turn(ours, 2, &once, e) || !turn(ours, 2, &once, e)) return false;
     int batch = once > TURN_US ? 1 : (int)(TURN_US / once) + 1;
     if (batch > MOST_BATCH) batch = MOST_BATCH;
     for (int i = -2; i < rounds; i++) {
         int k = i < 0 ? 0 : i;
-        if (!turn(call_ours, ours, batch, &t[0][k], e)) return false;
-        if (peer->call && !turn(peer->call, peer->user, batch, &t[1][k], e)) return false;
+        if (!turn(ours, batch, &t[0][k], e)) return false;
+        if (peer->call && !turn(peer, batch, &t[1][k], e)) return false;
         if (peer->call) r[k] = t[1][k] / t[0][k];
     }
     us[0] = bench_median(t[0], rounds);
@@ -174,7 +174,7 @@ static bool run_plan(Case *c, mlc_plan *plan, int rounds) {
     good = good && make_buffers(m, line, &b, &e);
     for (int i = 0; good && i < b.inputs; i++) gpu_fill(b.at[i], i + 1, small);
     for (int i = 0; good && i < b.n; i++) good = mlc_buffer_to_device(c->ctx, b.at[i], &e);
-    Call ours = { m, &b };
+    GpuPeer ours = { .call = call_ours, .user = &(Call){ m, &b } };
     good = good && gpu_peer_open(&peer, kind, &b, &e) && time_both(&ours, &peer, rounds, us, &ratio, &e);
     if (good) bench_line(c->name, mlc_plan_name(plan), line, 0, us[0], kind, us[1], ratio, 0, "equal bits");
     else fprintf(stderr, "%s, plan %s: %s\n", c->name, mlc_plan_name(plan), e.message);

@@ -86,7 +86,7 @@ static size_t bytes_of(const mlc_buffer *b) {
 static bool open_copy(GpuPeer *p, const GpuBuffers *b, mlc_error_info *e) {
     Copy *c = calloc(1, sizeof *c);
     if (!c) return false;
-    *p = (GpuPeer){ call_copy, c };
+    *p = (GpuPeer){ .call = call_copy, .user = c };
     for (int i = 0; i < b->n; i++) c->bytes += bytes_of(b->at[i]);
     c->bytes /= 2;
     return !failed(e, "cuMemAlloc", driver.alloc(&c->from, c->bytes)) && !failed(e, "cuMemAlloc", driver.alloc(&c->to, c->bytes));
@@ -152,17 +152,41 @@ static void close_gemm(Gemm *g) {
     if (g->c) driver.release(g->c);
 }
 
+/* ---- Halide ---- */
+
+static bool call_halide(void *user, mlc_error_info *e) {
+    return !failed(e, "halide", peer_halide_run(user));
+}
+
+static bool wait_for_halide(void *user, mlc_error_info *e) {
+    return !failed(e, "halide_device_sync", peer_halide_wait(user));
+}
+
+static bool open_halide(GpuPeer *p, const char *app, const GpuBuffers *b) {
+    PeerArray array[GPU_MOST] = { 0 };
+    for (int i = 0; i < b->n; i++) {
+        const mlc_buffer *a = b->at[i];
+        array[i] = (PeerArray){ .data = a->data, .rank = a->rank, .type = a->type == MLC_F32 ? 'f' : a->type == MLC_U16 ? 'w' : 'u' };
+        for (int d = 0; d < a->rank && d < 4; d++) array[i].extent[d] = a->dim[d].extent;
+    }
+    void *h = peer_halide_gpu(app, b->n, array);
+    if (h) *p = (GpuPeer){ call_halide, wait_for_halide, h };
+    return true;
+}
+
 bool gpu_peer_open(GpuPeer *p, const char *kind, const GpuBuffers *b, mlc_error_info *e) {
     *p = (GpuPeer){ 0 };
     if (!strcmp(kind, "copy")) return open_copy(p, b, e);
     if (!strcmp(kind, "sgemm") || !strcmp(kind, "gemm")) return open_gemm(p, kind[0] == 's', b, e);
-    snprintf(e->message, sizeof e->message, "there is no peer %s; use copy, sgemm or gemm", kind);
+    if (!strncmp(kind, "halide ", 7)) return open_halide(p, kind + 7, b);
+    snprintf(e->message, sizeof e->message, "there is no peer %s; use copy, sgemm, gemm or halide NAME", kind);
     return false;
 }
 
 void gpu_peer_close(GpuPeer *p) {
     if (p->call == call_copy) close_copy(p->user);
     if (p->call == call_gemm) close_gemm(p->user);
+    if (p->call == call_halide) peer_halide_leave_gpu(p->user);
     free(p->user);
     *p = (GpuPeer){ 0 };
 }

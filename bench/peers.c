@@ -31,6 +31,10 @@ enum { MAX_ARGS = 4 };
 
 typedef struct {
     int (*call)(void **);
+    int (*wait)(void *user, HalideBuffer *b);
+    int (*release)(void *user, HalideBuffer *b);
+    void *library;
+    int n;
     HalideBuffer buffer[MAX_ARGS];
     HalideDim dim[MAX_ARGS][4];
     void *argv[MAX_ARGS];
@@ -65,12 +69,41 @@ void *peer_halide(const char *app, int n, const PeerArray *arrays) {
         }
         h->argv[i] = b;
     }
+    h->library = library;
+    h->n = n;
     return h;
 }
 
-void peer_halide_call(void *app) {
+/* Inputs are copied to its device at the first call, and stay there. */
+void *peer_halide_gpu(const char *app, int n, const PeerArray *arrays) {
+    enum { HOST_DIRTY = 1 };
+    HalideApp *h = peer_halide(app, n, arrays);
+    if (!h) return NULL;
+    *(void **)&h->wait = dlsym(h->library, "halide_device_sync");
+    *(void **)&h->release = dlsym(h->library, "halide_device_free");
+    for (int i = 0; i < n; i++) h->buffer[i].flags = HOST_DIRTY;
+    if (h->wait && h->release) return h;
+    free(h);
+    return NULL;
+}
+
+int peer_halide_wait(void *app) {
     HalideApp *h = app;
-    int error = h->call(h->argv);
+    return h->wait(NULL, &h->buffer[h->n - 1]);
+}
+
+void peer_halide_leave_gpu(void *app) {
+    HalideApp *h = app;
+    for (int i = 0; i < h->n; i++) h->release(NULL, &h->buffer[i]);
+}
+
+int peer_halide_run(void *app) {
+    HalideApp *h = app;
+    return h->call(h->argv);
+}
+
+void peer_halide_call(void *app) {
+    int error = peer_halide_run(app);
     if (error) fprintf(stderr, "halide: error %d\n", error);
 }
 
