@@ -184,7 +184,7 @@ static void fold_storage(Plan *p, const GenFunc *f) {
 
 static void store_in(Plan *p, const GenFunc *f) {
     static const char *const gpu[][4] = { { "heap", "heap", "auto", "auto" }, { "heap", "heap", "auto", "auto" },
-                                          { "shared", "shared", "shared", "auto" }, { "stack", "stack", "auto", "register" } };
+                                          { "shared", "shared", "register", "auto" }, { "stack", "stack", "auto", "register" } };
     if (p->g->gpu && !p->careless && !one_in(p, 20)) {
         put(p, "store_in", "%s", gpu[gpu_level(p, p->at_hand)][gen_below(p->g, 4)]);
         return;

@@ -212,7 +212,7 @@ static void check_memory(Build *b, const FuncNest *fn, GpuLevel level, bool far)
     Place place = sch_place(b->arena, fn->sched->storage.memory_line);
     bool own = asked == MLC_MEMORY_STACK || asked == MLC_MEMORY_REGISTER;
     if (asked == MLC_MEMORY_SHARED && level != GPU_OF_BLOCK) fault_raise(b->fault, ERR_GPU_SHARED, &place, name, at);
-    if (level == GPU_OF_BLOCK && own) fault_raise(b->fault, ERR_GPU_CROSS_TALK, &place, name, at, asked == MLC_MEMORY_STACK ? "a stack" : "registers");
+    if (level == GPU_OF_BLOCK && asked == MLC_MEMORY_STACK) fault_raise(b->fault, ERR_GPU_CROSS_TALK, &place, name, at);
     if (level != GPU_OF_HOST && asked == MLC_MEMORY_HEAP) fault_raise(b->fault, ERR_GPU_HEAP, &place, name, at);
     if (far && own) fault_raise(b->fault, ERR_GPU_STACK, &place, name, sch_memories[asked]);
 }
@@ -223,6 +223,7 @@ MemoryKind low_memory_kind(Build *b, const FuncNest *fn) {
     bool far = level == GPU_OF_HOST && low_gpu_touches(b, fn);
     if (asked) check_memory(b, fn, level, far);
     if (far || asked == MLC_MEMORY_HEAP) return STORE_HEAP;
-    if (level == GPU_OF_BLOCK && !fn->hoist->in_vector) return STORE_SHARED; /* a vector loop there is one thread's */
+    bool one = asked == MLC_MEMORY_REGISTER || fn->hoist->in_vector; /* a vector loop there is one thread's */
+    if (level == GPU_OF_BLOCK && !one) return STORE_SHARED;
     return asked == MLC_MEMORY_REGISTER ? STORE_REGISTER : STORE_STACK;
 }

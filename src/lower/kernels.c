@@ -17,6 +17,7 @@
  * iteration for.  Levels are all around: their loops, names and conditions are the same for all threads of a block, so
  * barriers may stand there.  A block or thread loop counts by the dimension that is the number of such loops inside. */
 #include "lower/passes.h"
+#include "schedule/resolve.h"
 
 #include <string.h>
 
@@ -368,6 +369,7 @@ static Stmt *make_kernel(Kernels *k, Stmt *s) {
     Stmt *body = level(&b, s);
     if (!body) return NULL;
     for (int d = 0; d < GPU_DIMS; d++) kernel->grid[d] = b.blocks[d] ? b.blocks[d] : ir_idx(k->ir, 1);
+    body = low_spread(k->program, kernel, sch_stage_name(k->arena, f, k->func ? k->stage : 0), &b.part, body);
     if (kernel->threads[0] * kernel->threads[1] * kernel->threads[2] > 1) body = low_barriers(k->program, kernel, &b.part, body);
     check_shared(k, kernel, body);
     return st_kernel(k->arena, kernel, body);

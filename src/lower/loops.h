@@ -82,6 +82,7 @@ typedef struct Storage {
     int order[MAX_RANK];          /* internal: dimensions, the one of stride 1 first */
     int64_t align[MAX_RANK];      /* internal: each dimension is padded to a multiple of that many elements */
     MemoryKind memory;
+    bool of_block;                /* taken for all threads of a block of a kernel */
     int64_t const_elems;          /* elements when the size is a constant, else 0 */
     Channel *channel;             /* of an asynchronous Func: threads share this memory; else NULL */
     bool atomic;                  /* threads share it by atomic stores */

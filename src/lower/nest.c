@@ -222,7 +222,7 @@ static void find_own_loops(Nesting *n) {
         own->extent = fixed ? ir_idx(I(n), p->most) : p->extent;
         own->absolute = whole && !in_vector && !fixed;
         own->min = own->absolute ? start_of(n, whole) : ir_idx(I(n), 0);
-        own->most = whole ? most_of(n, whole) : NULL;
+        own->most = whole ? most_of(n, whole) : p->most > 0 ? ir_idx(I(n), p->most) : NULL;
         in_vector |= d->kind == LOOP_VECTOR && !ir_is(own->extent, 1);
     }
 }

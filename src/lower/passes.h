@@ -18,6 +18,9 @@ void low_settle(Program *p, const LowerOptions *o);  /* settle.c */
 int64_t low_copies(Arena *a, Sim *sim, const Stmt *s, const Node *extent, int64_t around);
 void low_check_lanes(Arena *a, const Stmt *s, const Node *extent);
 void low_kernels(Program *p, const LowerOptions *o); /* kernels.c */
+/* spread.c: the body of a kernel in which memory of the block that the plan keeps in registers is each thread's own; stage: whose
+ * production the kernel is; statements that are one part stay so. */
+Stmt *low_spread(Program *p, const Kernel *kernel, const char *stage, PtrMap *part, Stmt *body);
 /* barriers.c: the body of a kernel with the barriers that its parts need; part: the statements that are one. */
 Stmt *low_barriers(Program *p, const Kernel *kernel, const PtrMap *part, Stmt *body);
 void low_residence(Program *p); /* residence.c: moves of memory between host and device */

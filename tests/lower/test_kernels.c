@@ -107,6 +107,23 @@ START_TEST(back_edge) {
 }
 END_TEST
 
+/* Sums that outlive the loops of threads live in the registers of the threads: barriers are there for the tiles alone. */
+START_TEST(kept_in_registers) {
+    text_open(HEAD "a(x, y) = in(x, y) * 3; b(x, y) = in(x, y) + 1;\nrdom r(0, 12);\nc(x, y) = f32(0.0);\nc(x, y) += a(r, y) * b(x, r);\nf(x, y) = c(x, y);\noutput f;\n"
+                   "plan p { f: tile(x, y, xo, yo, xi, yi, 8, 8), split(xi, tx, ux, 2), split(yi, uy, ty, 4), reorder(ux, uy, tx, ty, xo, yo),"
+                   "           gpu_blocks(xo, yo), gpu_threads(tx, ty), unroll(ux), unroll(uy);\n"
+                   "c: compute_at(f, xo), store_in(register), split(x, tx, ux, 2), split(y, uy, ty, 4), reorder(ux, uy, tx, ty), gpu_threads(tx, ty),"
+                   "   unroll(ux), unroll(uy);\n"
+                   "c.u0: split(r, ro, ri, 4), split(x, tx, ux, 2), split(y, uy, ty, 4), reorder(ux, uy, ri, tx, ty, ro), gpu_threads(tx, ty),"
+                   "   unroll(ux), unroll(uy);\n"
+                   "a: compute_at(c.u0, ro), gpu_threads(x, y);\nb: compute_at(c.u0, ro), gpu_threads(x, y); }");
+    is_text("      alloc c", "      alloc c[index(0) +: index(2)][index(0) +: index(2)] f32 register");
+    ck_assert_ptr_nonnull(strstr(T.loops, "c(index(1), index(1)) = fma("));
+    ck_assert_int_eq(text_count("barrier"), 2); /* before tiles are stored, before they are read */
+    check(2);
+}
+END_TEST
+
 /* What each thread alone touches is waited for by nobody; what all read of one element is, in front of the loop that reads. */
 START_TEST(own_elements) {
     text_open(HEAD "rdom r(0, 3);\nf(x, y) = 0.0;\nf(x, y) += in(x + r, y);\ng(x, y) = f(x, y) * 2;\noutput g;\n"
@@ -379,6 +396,7 @@ Suite *kernels_suite(void) {
     tcase_add_test(tc, own_producer);
     tcase_add_test(tc, back_edge);
     tcase_add_test(tc, own_elements);
+    tcase_add_test(tc, kept_in_registers);
     tcase_add_test(tc, two_kernels);
     tcase_add_test(tc, host_between);
     tcase_add_test(tc, launched_in_a_loop);
