@@ -17,6 +17,10 @@ static const char *const memory_rows[] = {
 #define MEMORY(kind, name, doc) [MLC_MEMORY_##kind] = "memory " #name,
 #include "schedule/directives.def"
 };
+static const char *const copy_rows[] = {
+#define COPY(kind, name, doc) [MLC_COPY_##kind] = "copy " #name,
+#include "schedule/directives.def"
+};
 static const char *const way_rows[] = {
 #define WAY(kind, name, doc) [MLC_WAY_##kind] = "way " #name,
 #include "schedule/directives.def"
@@ -67,6 +71,7 @@ void gen_expect_all(GenCounts *c) {
     for (int i = 0; i < MLC_DIRECTIVE_COUNT; i++) gen_expect(c, sch_directives[i].name);
     expect_rows(c, tail_rows, N(tail_rows));
     expect_rows(c, memory_rows, N(memory_rows));
+    expect_rows(c, copy_rows, N(copy_rows));
     expect_rows(c, way_rows, N(way_rows));
     expect_rows(c, policy_rows, N(policy_rows));
     expect_rows(c, fetch_rows, N(fetch_rows));
@@ -99,6 +104,7 @@ static void count_directive(GenCounts *c, const mlc_directive *d) {
     for (const char *s = sch_directives[d->kind].shape; *s; s++) {
         if (*s == 't' && splits) count(c, tail_rows[d->tail]);
         if (*s == 'm') count(c, memory_rows[d->memory]);
+        if (*s == 'M') count(c, copy_rows[d->copy]);
         if (*s == 'd') count(c, way_rows[d->way]);
         if (*s == 'y') count(c, policy_rows[d->k[0]]);
         if (*s == 'o') count(c, fetch_rows[d->bounds]);
@@ -134,7 +140,7 @@ void coverage_of_plan(GenCounts *counts, const Case *c) {
 
 /* Rows that only plans with kernels fill, and the only ones that these have to. */
 static bool is_of_gpu(const char *name) {
-    return !strncmp(name, "gpu_", 4) || !strcmp(name, "memory shared");
+    return !strncmp(name, "gpu_", 4) || !strcmp(name, "memory shared") || !strncmp(name, "copy", 4);
 }
 
 int gen_print_counts(const GenCounts *c, bool gpu, long least) {

@@ -87,6 +87,7 @@ static void argument(Gen *g, char shape) {
     case 'F': case 'g': func(g, false); break;
     case 'w': gen_put(g, "w%d", gen_below(g, 3)); break;
     case 'm': one_of(g, sch_memories, MLC_MEMORY_COUNT); break;
+    case 'M': one_of(g, sch_copies, MLC_COPY_COUNT); break;
     case 'y': one_of(g, sch_policies, MLC_PARTITION_COUNT); break;
     case 'e': condition(g); break;
     case 's': gen_put(g, gen_below(g, 4) ? "\"text\"" : "\"\""); break;

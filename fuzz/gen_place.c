@@ -244,4 +244,5 @@ void memory(Plan *p, int k) {
     for (int i = 0; i < (int)(sizeof of_func / sizeof *of_func); i++)
         if ((vars || !of_func[i].vars) && one_in(p, of_func[i].one_in)) of_func[i].draw(p, f);
     if (p->g->gpu && gpu_level(p, k) == OF_BLOCK && one_in(p, 2)) store_in(p, f);
+    if (p->g->gpu && one_in(p, gpu_level(p, k) == OF_BLOCK ? 4 : 60)) put(p, "copy_by", "%s", one_in(p, 4) ? "ldst" : "cp_async");
 }

@@ -11,7 +11,7 @@ BEGIN {
     print "|---|---|---|"
 }
 /^ \*|^\/\*/ { next } # the head comment
-/^(DIRECTIVE|TAIL|MEMORY|WAY|FETCH)\(/ { row = "" }
+/^(DIRECTIVE|TAIL|MEMORY|COPY|WAY|FETCH)\(/ { row = "" }
 {
     row = row $0
     if ($0 !~ /\)$/) next
@@ -26,6 +26,10 @@ BEGIN {
     }
     if (row ~ /^MEMORY/) {
         if (!memories++) print "\n| `store_in(..)` | where the values are kept |\n|---|---|"
+        printf "| `%s` | %s |\n", head[3], text[2]
+    }
+    if (row ~ /^COPY/) {
+        if (!copies++) print "\n| `copy_by(..)` | how a copy gets its values |\n|---|---|"
         printf "| `%s` | %s |\n", head[3], text[2]
     }
     if (row ~ /^WAY/) {

@@ -35,6 +35,13 @@ typedef enum {
     MLC_MEMORY_COUNT
 } mlc_memory;
 
+/* How a Func that is a copy of another one gets from there to here. */
+typedef enum {
+    MLC_COPY_LDST,     /* a thread loads and stores, the default */
+    MLC_COPY_CP_ASYNC, /* a GPU copies 4, 8 or 16 bytes a thread to shared memory on its own, while threads go on */
+    MLC_COPY_COUNT
+} mlc_copy;
+
 typedef enum {
     MLC_WAY_FORWARD, /* the window of a folded dimension must not fall back along its loop */
     MLC_WAY_BOTH,    /* it may, where each iteration computes its window anew */
@@ -58,6 +65,7 @@ typedef enum {
     MLC_COMPUTE_WITH,
     MLC_STREAM_STORES, MLC_STREAM_LOADS,
     MLC_GPU_BLOCKS, MLC_GPU_THREADS, MLC_GPU_TILE, MLC_GPU_SINGLE_THREAD,
+    MLC_COPY_BY,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -99,6 +107,7 @@ struct mlc_directive {
                           * remainder; align_extent: modulus; partition: the policy */
     mlc_tail tail;
     mlc_memory memory;   /* store_in */
+    mlc_copy copy;       /* copy_by */
     mlc_way way;         /* fold_storage */
     bool reassociate;    /* float + and * may be grouped and ordered otherwise */
     mlc_fetch bounds;    /* prefetch */
@@ -180,6 +189,9 @@ typedef struct mlc_plan mlc_plan;
 #define mlc_fold_storage(...) mlc_fold_of((struct mlc_fold_args){ .loc = MLC_HERE, __VA_ARGS__ })
 /* store_in(MLC_MEMORY_...): which memory; an error where the values cannot live there. */
 #define mlc_store_in(memory_) mlc_memory_of(memory_, MLC_HERE)
+/* copy_by(MLC_COPY_...): how a Func that is one read of another gets its values.  MLC_COPY_CP_ASYNC needs shared memory on this side and
+ * memory of the device on the other; a vectorized loop makes 8 or 16 bytes of 4, whose alignment is proven or checked at each call. */
+#define mlc_copy_by(copy_) mlc_copy_of(copy_, MLC_HERE)
 
 /* async(): the Func is computed in a task of its own, at the same time as what follows; its consumers wait for the
  * points that they read.  Where it is stored outside of the loop that it is computed in, its task runs ahead, as
@@ -402,6 +414,7 @@ MLC_API mlc_directive mlc_fuse_of(mlc_var inner, mlc_var outer, mlc_var fused, m
 MLC_API mlc_directive mlc_order_of(mlc_directive_kind kind, int n, const mlc_var *v, mlc_loc loc);
 MLC_API mlc_directive mlc_fold_of(struct mlc_fold_args a);
 MLC_API mlc_directive mlc_memory_of(mlc_memory memory, mlc_loc loc);
+MLC_API mlc_directive mlc_copy_of(mlc_copy copy, mlc_loc loc);
 MLC_API mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t size, mlc_loc loc);
 MLC_API mlc_directive mlc_rename_of(mlc_var old, mlc_var now, mlc_loc loc);
 MLC_API mlc_directive mlc_align_of(mlc_directive_kind kind, struct mlc_align_args a);

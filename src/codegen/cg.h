@@ -83,6 +83,7 @@ typedef struct {
     const Stream *stream; /* what the statement at hand streams, or NULL */
     bool cuda;            /* CUDA C++ of kernels, not C of the host */
     const Stmt *kernel;   /* ... the ST_KERNEL being written */
+    int copy_lanes;       /* ... elements that a copy takes at a time, 0: one */
 } Gen;
 
 /* The expressions of one leaf statement. */
@@ -191,6 +192,10 @@ int64_t shared_at(Gen *G, const Stmt *kernel, const Storage *t, int e);
 /* What code for a GPU does not have, and legality keeps out: `what` says it, as "a print". */
 _Noreturn void refuse_on_gpu(Gen *G, const char *what);
 void shared_array(Gen *G, const Storage *t, int e); /* names it */
+
+/* ---- copies.c: copies that a GPU makes on its own ---- */
+void ask_copy(Gen *G, const Stmt *store);
+void wait_copies(Gen *G, int pending);
 
 /* ---- gpu.c: the host's side of it ---- */
 void launch_kernel(Gen *G, const Stmt *s);

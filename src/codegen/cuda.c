@@ -233,7 +233,7 @@ static void find_kernels(Gen *G, const Stmt *s) {
         find_kernels(G, s->u.fork.rest);
         break;
     case ST_KERNEL: write_function(G, s); break;
-    case ST_STORE: case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_MOVE: break;
+    case ST_STORE: case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_COPIES: case ST_MOVE: break;
     }
     G->facts = outside;
 }

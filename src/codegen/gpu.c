@@ -66,14 +66,24 @@ static const char *list_of(Gen *G, const char *const *item) {
     return fmt(G, "{ %s, %s, %s }", item[0], item[1], item[2]);
 }
 
+/* Copies of several bytes at a time begin at multiples of them (copies.c of lowering). */
+static void need_aligned(Gen *G, const Kernel *k, const Storage *t, const char *address) {
+    const char *arg[4] = { fmt(G, "%lld", (long long)t->copy_bytes), "0", "0", "0" };
+    int number = add_check(G, ERR_COPY_BASE, k->name, NULL);
+    open_brace(G, "if (%s %% %lld)", address, (long long)t->copy_bytes);
+    fail_line(G, fail_text(G, ERR_COPY_BASE, number, arg));
+    close_brace(G);
+}
+
 /* A device address stands in for each memory; values are passed where they are. */
-static const char *argument(Gen *G, const KernelArg *a) {
+static const char *argument(Gen *G, const Kernel *k, const KernelArg *a) {
     if (!a->storage) return fmt(G, "(void *)&%s", in_scope(G, a->sym));
     const Storage *t = a->storage;
     in_scope(G, &t->type[a->elem]); /* its offset is read at the top */
     const char *name = fresh(G, fmt(G, "%s_device", element_name(G, t, a->elem))), *memory = memory_text(G, t, a->elem);
     if (is_external(t)) line(G, "u64 %s = %s.device + (u64)%s;", name, memory, gpu_offset(G, t, a->elem));
     else line(G, "u64 %s = %s.device;", name, memory);
+    if (t->copy_bytes) need_aligned(G, k, t, name);
     return fmt(G, "&%s", name);
 }
 
@@ -91,7 +101,7 @@ void launch_kernel(Gen *G, const Stmt *s) {
         threads[d] = fmt(G, "%lld", (long long)k->threads[d]);
     }
     line(G, "const i64 grid[] = %s, threads[] = %s;", list_of(G, grid), list_of(G, threads));
-    for (int i = 0; i < args.n; i++) list = fmt(G, "%s%s, ", list, argument(G, &args.at[i]));
+    for (int i = 0; i < args.n; i++) list = fmt(G, "%s%s, ", list, argument(G, k, &args.at[i]));
     line(G, "void *args[] = { %s0 }; /* %s */", list, k->name);
     line(G, "const int some = grid[0] > 0 && grid[1] > 0 && grid[2] > 0;");
     line(G, "const int failed = some ? hooks->gpu_launch(hooks->user, call, %d, grid, threads, %lld, args) : 0;", k->number,

@@ -70,6 +70,7 @@ void scalar_store(Gen *G, const Stmt *s) {
 void scalar_leaf(Gen *G, const Stmt *s) {
     if (s->kind == ST_STORE && s->u.store.old[0] && G->cuda) refuse_on_gpu(G, "an atomic update");
     if (s->kind == ST_STORE && s->u.store.old[0]) atomic_store(G, s);
+    else if (s->kind == ST_STORE && s->u.store.async) ask_copy(G, s);
     else if (s->kind == ST_STORE) scalar_store(G, s);
     else {
         Env v;
@@ -354,6 +355,16 @@ static void condition(Gen *G, const Stmt *s) {
 static void lane_by_lane(Gen *G, const Stmt *s) {
     int64_t lanes;
     enum { MOST = 32 };
+    const Stmt *copy = s->u.loop.body;
+    while (copy->kind == ST_LET || copy->kind == ST_PRODUCE) copy = copy->kind == ST_LET ? copy->u.let.body : copy->u.produce.body;
+    if (copy->kind == ST_STORE && copy->u.store.async && ir_is_int(s->u.loop.extent, &lanes)) { /* the first lane asks for all */
+        Stmt *first = st_substitute(G->arena, G->ir, s->u.loop.body, s->u.loop.var, s->u.loop.min);
+        int outer = G->copy_lanes;
+        G->copy_lanes = (int)lanes;
+        stmt(G, first);
+        G->copy_lanes = outer;
+        return;
+    }
     if (!ir_is_int(s->u.loop.extent, &lanes) || lanes > MOST) {
         scalar_loop(G, s);
         return;
@@ -432,6 +443,7 @@ void stmt(Gen *G, const Stmt *s) {
     case ST_COUNT: watch_count(G, s); break;
     case ST_KERNEL: launch_kernel(G, s); break;
     case ST_BARRIER: line(G, "__syncthreads();"); break;
+    case ST_COPIES: wait_copies(G, s->u.copies.pending); break;
     case ST_MOVE: move_memory(G, s); break;
     }
 }

@@ -194,6 +194,8 @@ static Stmt *place(Barriers *b, Stmt *s, Touched *since) {
     case ST_IF: now = place_if(b, s, now, since); break;
     case ST_ALLOC: now->u.alloc.body = place(b, s->u.alloc.body, since); break;
     case ST_PRODUCE: now->u.produce.body = place(b, s->u.produce.body, since); break;
+    case ST_BARRIER: *since = (Touched){ 0, 0 }; break;
+    case ST_COPIES: break;
     default: BUG(a->fault, "what only one thread runs stands outside of a part");
     }
     if (!wait) return now;

@@ -12,15 +12,7 @@ const char *low_number(Build *b, int d) {
 
 Stmt *low_check(Build *b, const Node *cond, ErrCode code, const char *t0, const char *t1, int n,
                 const Node *const *arg) {
-    Stmt *s = ARENA_NEW(b->arena, Stmt);
-    s->kind = ST_CHECK;
-    s->u.check.cond = cond;
-    s->u.check.code = code;
-    s->u.check.text[0] = t0;
-    s->u.check.text[1] = t1;
-    s->u.check.n = n;
-    for (int i = 0; i < n; i++) s->u.check.arg[i] = arg[i];
-    return s;
+    return st_check(b->arena, cond, code, t0, t1, n, arg);
 }
 
 void low_entry(Build *b, Stmt *check) {

@@ -94,6 +94,7 @@ static Stmt *emit_leaf(Build *b, StageNest *st) {
     if (!stores) return NULL;
     blend(b, st, value);
     Stmt *s = is_atomic(st) ? atomic_store(b, st, value) : st_store(b->arena, f, f->rank, st->coord, f->n, value);
+    s->u.store.async = low_copied_async(st->fn);
     if (st->sched->stream.stores || st->sched->stream.loads) s->u.store.stream = &st->sched->stream;
     return low_where(b, st, NULL, s);
 }
@@ -198,6 +199,10 @@ static Stmt *emit_func(Build *b, const FuncNest *fn) {
 static Stmt *computed(Build *b, const FuncNest *fn, Stmt *body) {
     Channel *c = fn->storage->channel;
     Stmt *made = emit_func(b, fn);
+    if (made && low_copied_async(fn) && !c) {
+        Stmt *landed[2] = { made, st_copies(b->arena, 0) };
+        made = st_block(b->arena, 2, landed);
+    }
     if (c) made = st_turn(b->arena, c, -1, fn->ahead, made);
     Stmt *both[2] = { made, body };
     body = st_block(b->arena, 2, both);

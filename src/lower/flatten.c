@@ -252,4 +252,5 @@ void low_flatten(Program *p, const LowerOptions *o) {
     StmtMap m = { .arena = p->arena, .ir = p->ir, .expr = expr, .stmt = stmt, .user = &f };
     p->body = st_map(&m, p->body);
     low_check_registers(p);
+    low_check_copies(p);
 }

@@ -378,6 +378,7 @@ static FuncNest *begin(Build *b, FuncSched *fs, const ScopeList *places, int pla
 static void finish(Build *b, FuncNest *fn) {
     for (int i = 0; i < fn->run.n; i++) low_note_uses(b, fn->run.at[i]);
     low_check_gpu_func(b, fn);
+    low_check_copy(b, fn);
     if (!fn->storage) low_allocate(b, fn);
     low_check_gpu_checks(b, fn);
     add_item(b, fn->compute, fn);

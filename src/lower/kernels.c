@@ -268,6 +268,11 @@ static Stmt *part(Body *b, Stmt *s) {
 
 /* ---- levels ---- */
 
+/* What all threads do together. */
+static bool is_shared(const Stmt *s) {
+    return s->kind == ST_BARRIER || s->kind == ST_COPIES;
+}
+
 static bool is_part(Body *b, Stmt *s) {
     bool loop = s->kind == ST_FOR && s->u.loop.kind == LOOP_GPU_THREAD;
     return !height(b->all, s, LOOP_GPU_BLOCK) && (loop || !height(b->all, s, LOOP_GPU_THREAD));
@@ -284,7 +289,7 @@ static Stmt *level_block(Body *b, Stmt *s) {
     Stmt **at = ARENA_ARRAY(a, Stmt *, n);
     for (int i = 0; i < n; made++) {
         int first = i;
-        while (i < n && !has_loops(b, s->u.block.at[i])) i++;
+        while (i < n && !has_loops(b, s->u.block.at[i]) && !is_shared(s->u.block.at[i])) i++;
         at[made] = i > first ? part(b, st_block(a, i - first, s->u.block.at + first)) : level(b, s->u.block.at[i++]);
     }
     return st_block(a, made, at);
@@ -296,6 +301,7 @@ static Stmt *level_walk(Body *b, Stmt *s, unsigned used) {
 }
 
 static Stmt *level(Body *b, Stmt *s) {
+    if (is_shared(s)) return s;
     if (is_part(b, s)) return part(b, s);
     if (s->kind == ST_FOR && s->u.loop.kind == LOOP_GPU_BLOCK) return block_loop(b, s);
     if (s->kind == ST_BLOCK) return level_block(b, s);

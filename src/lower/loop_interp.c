@@ -249,6 +249,10 @@ static void finish_store(Run *r, const Stmt *s, const Pending *w) {
     for (int k = 0; k < s->u.store.n; k++) {
         if (s->u.store.value[k]->op == OP_UNDEF) continue;
         mlc_type t = w->m->storage->type[k];
+        if (s->u.store.async && r->block) { /* before there are kernels, loops of threads run in line */
+            run_ask(r, w->m, w->at, w->value[k], w->state[k]);
+            continue;
+        }
         val_store(t, w->m->data[k] + w->at * (int64_t)mlc_type_size(t), w->value[k]);
         w->m->state[k][w->at - w->m->first] = (uint8_t)w->state[k];
         run_mark(r, w->m, w->at, true);
@@ -359,6 +363,7 @@ static void exec(Run *r, const Stmt *s, const Lanes *L) {
         run_kernel(r, s, L->at[0]);
         break;
     case ST_BARRIER: BUG(r->fault, "a barrier that not all threads of a block meet");
+    case ST_COPIES: run_copies(r, s->u.copies.pending); break;
     case ST_MOVE: run_move(r, s, L->at[0]); break;
     }
 }

@@ -50,7 +50,7 @@ static void name_stmt(Run *r, const Stmt *s) {
         }
         name_stmt(r, s->u.kernel.body);
         break;
-    case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_MOVE: break;
+    case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_COPIES: case ST_MOVE: break;
     }
 }
 

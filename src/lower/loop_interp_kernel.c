@@ -8,9 +8,19 @@
 
 #include <string.h>
 
-/* The memory that the threads of a block share. */
+/* What a thread has asked for and not waited for yet. */
+typedef struct {
+    Memory *m;
+    int64_t at, thread, group;
+    Value value;
+    State state;
+} Asked;
+
+/* The memory that the threads of a block share, and copies to it on their way. */
 struct RunBlock {
     VEC(Memory *) shared;
+    VEC(Asked) asked;
+    int64_t *groups; /* that each thread has ended */
 };
 
 /* ---- races ---- */
@@ -40,6 +50,42 @@ void run_mark(Run *r, const Memory *m, int64_t at, bool store) {
     if (meets(r, *writer) || (store && meets(r, *reader))) fault_raise(r->fault, ERR_LOOPS_RACE, NULL, m->storage->name);
     if (store) *writer = mine;
     else *reader = meets(r, *reader) ? mine | MANY_THREADS : mine;
+}
+
+/* ---- copies on their way ---- */
+
+/* A copy may land at once, or as late as the wait: so its place is garbage in between, for every thread. */
+void run_ask(Run *r, Memory *m, int64_t at, Value v, State state) {
+    struct RunBlock *b = r->block;
+    CHECK(r->fault, m->storage->memory == STORE_SHARED);
+    Asked a = { .at = at, .thread = r->thread, .group = b->groups[r->thread], .value = v, .state = state };
+    for (int i = 0; i < b->shared.n; i++)
+        if (b->shared.at[i]->storage == m->storage) a.m = b->shared.at[i];
+    m->state[0][at - m->first] = GARBAGE;
+    run_mark(r, m, at, true);
+    VEC_PUSH(r->arena, &b->asked, a);
+}
+
+static void land(Run *r, const Asked *a) {
+    Memory *m = a->m;
+    mlc_type t = m->storage->type[0];
+    val_store(t, m->data[0] + a->at * (int64_t)mlc_type_size(t), a->value);
+    m->state[0][a->at - m->first] = (uint8_t)a->state;
+    run_mark(r, m, a->at, true);
+}
+
+void run_copies(Run *r, int pending) {
+    struct RunBlock *b = r->block;
+    if (!b) return;
+    int64_t ended = pending < 0 ? ++b->groups[r->thread] : b->groups[r->thread];
+    int left = 0;
+    for (int i = 0; pending >= 0 && i < b->asked.n; i++) {
+        const Asked *a = &b->asked.at[i];
+        bool lands = a->thread == r->thread && (a->group < ended - pending || !pending);
+        if (lands) land(r, a);
+        else b->asked.at[left++] = *a;
+    }
+    if (pending >= 0) b->asked.n = left;
 }
 
 /* ---- two copies ---- */
@@ -158,6 +204,7 @@ static Lane *on_device(Run *r, const Lane *l) {
 static void run_block(Run *r, const Stmt *s, const Lane *l, Lane **thread, int64_t n) {
     const Kernel *k = s->u.kernel.kernel;
     struct RunBlock block = { .shared = { 0 } };
+    block.groups = ARENA_ARRAY(r->arena, int64_t, n);
     r->block = &block;
     for (int64_t i = 0; i < n; i++) {
         thread[i] = run_take_lane(r, l);

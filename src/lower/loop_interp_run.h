@@ -110,6 +110,9 @@ void run_kernel(Run *r, const Stmt *s, const Lane *l);
 void run_move(Run *r, const Stmt *s, const Lane *l);
 /* Threads that touch an element between the same barriers, one of them to store it, race. */
 void run_mark(Run *r, const Memory *m, int64_t at, bool store);
+/* A copy that the thread asks for: what was there is lost, and the value lands when the thread waits for it. */
+void run_ask(Run *r, Memory *m, int64_t at, Value v, State state);
+void run_copies(Run *r, int pending);
 void run_come_home(Run *r, Memory *m); /* at the end of a call */
 Memory *run_view_shared(Run *r, const Lane *l, const Storage *s); /* a thread's view of memory of its block */
 void run_leave_shared(Run *r, Memory *view);

@@ -85,6 +85,7 @@ typedef struct Storage {
     bool of_block;                /* taken for all threads of a block of a kernel */
     int64_t const_elems;          /* elements when the size is a constant, else 0 */
     Channel *channel;             /* of an asynchronous Func: threads share this memory; else NULL */
+    int64_t copy_bytes;           /* external: kernels copy from it so many bytes at a time, which must be aligned (copies.c); or 0 */
     bool atomic;                  /* threads share it by atomic stores */
     bool on_device;               /* external or heap: a kernel reads or writes it; statements ST_MOVE keep the copies apart */
     bool lanes;                   /* holds what the lanes of a vector loop have of it, those of an element side by side */
@@ -95,7 +96,7 @@ typedef struct Storage {
 
 typedef struct Stmt Stmt;
 typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK, ST_CALL, ST_PREFETCH, ST_COUNT,
-               ST_KERNEL, ST_BARRIER, ST_MOVE } StmtKind;
+               ST_KERNEL, ST_BARRIER, ST_COPIES, ST_MOVE } StmtKind;
 
 /* An if whose condition differs between lanes needs a mask for what its lanes store and load.  MASK_NONE asks
  * whether any lane runs, and masks both; the others do not ask.  MASK_LOADS and MASK_STORES mask the one alone:
@@ -129,7 +130,8 @@ struct Stmt {
         /* All values are computed before any is stored.  After flatten rank is 1.  An atomic store has `old`: in the
          * values these stand for what the place holds, and no other thread stores there in between. */
         struct { Func *func; Storage *storage; int rank, n; const Node *coord[MAX_RANK]; const Node *value[MAX_TUPLE]; const Sym *old[MAX_TUPLE];
-                 const Stream *stream; /* what goes around the caches, NULL: nothing */ } store;
+                 const Stream *stream; /* what goes around the caches, NULL: nothing */
+                 const PlanLine *async; /* a copy that lands at any time up to ST_COPIES (copies.c), NULL: not */ } store;
         struct { Storage *storage; Stmt *body; } alloc;
         /* A marker for readers of the text.  keep: the entry of a memoized Func, whose values are all there at the end;
          * NULL: none. */
@@ -154,6 +156,9 @@ struct Stmt {
         /* Runs the body in every thread of every block, and returns at once: later kernels and moves to the host wait.
          * ST_BARRIER, without fields, waits for all threads of the block, whose writes before it all see. */
         struct { Kernel *kernel; Stmt *body; } kernel;
+        /* Ends a group of the copies that the thread has asked for (-1), or waits until at most so many groups have not landed; 0 waits for
+         * those in no group, too. */
+        struct { int pending; } copies;
         /* Makes the memory (on_device) current on the device or the host; writes: there it is about to change, so that
          * copies elsewhere are stale from now on.  all: every element is about to be written,
          * so that none has to be copied there; what lies between elements is as little the memory's as ever. */
@@ -195,6 +200,8 @@ Stmt *st_prefetch(Arena *a, const Node *read);
 Stmt *st_count(Arena *a, int at, CountKind what, const Node *amount);
 Stmt *st_kernel(Arena *a, Kernel *k, Stmt *body);
 Stmt *st_barrier(Arena *a);
+Stmt *st_check(Arena *a, const Node *cond, ErrCode code, const char *t0, const char *t1, int n, const Node *const *arg);
+Stmt *st_copies(Arena *a, int pending);
 Stmt *st_move(Arena *a, Storage *t, bool device, bool writes, bool all);
 Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body);
 

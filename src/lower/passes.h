@@ -26,6 +26,7 @@ Stmt *low_barriers(Program *p, const Kernel *kernel, const PtrMap *part, Stmt *b
 void low_residence(Program *p); /* residence.c: moves of memory between host and device */
 void low_watch(Program *p, const LowerOptions *o);  /* watch.c */
 void low_flatten(Program *p, const LowerOptions *o); /* flatten.c */
+void low_check_copies(Program *p);                   /* copies.c: of a flat program; raises where lanes do not fit, adds checks of buffers */
 void low_check_registers(Program *p);                /* registers.c: of a flat program; raises where the plan asks too much */
 
 #endif

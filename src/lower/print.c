@@ -78,6 +78,7 @@ static void print_store(StrBuf *out, const Stmt *s) {
         ir_print(out, s->u.store.value[i]);
     }
     if (s->u.store.n > 1) sb_puts(out, "}");
+    if (s->u.store.async) sb_puts(out, " by cp_async");
     if (s->u.store.stream) st_print_line(out, s->u.store.stream->stores);
     if (s->u.store.stream) st_print_line(out, s->u.store.stream->loads);
 }
@@ -246,6 +247,11 @@ static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
         deeper = 1;
         break;
     case ST_BARRIER: sb_puts(out, "barrier"); break;
+    case ST_COPIES:
+        if (s->u.copies.pending < 0) sb_puts(out, "end copies");
+        else if (s->u.copies.pending) sb_printf(out, "wait for copies but %d", s->u.copies.pending);
+        else sb_puts(out, "wait for copies");
+        break;
     case ST_MOVE: st_print_move(out, s); break;
     case ST_BLOCK: break;
     }

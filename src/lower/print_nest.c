@@ -100,6 +100,7 @@ static void nest(Nest n, const Stmt *s) {
         return;
     case ST_KERNEL: nest_kernel(&n, s); return;
     case ST_BARRIER: begin(&n, "barrier", "\n"); return;
+    case ST_COPIES: begin(&n, s->u.copies.pending < 0 ? "end copies" : "wait for copies", "\n"); return;
     case ST_MOVE:
         begin(&n, "", "");
         st_print_move(n.out, s);

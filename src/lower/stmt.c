@@ -114,6 +114,23 @@ Stmt *st_barrier(Arena *a) {
     return make(a, ST_BARRIER);
 }
 
+Stmt *st_check(Arena *a, const Node *cond, ErrCode code, const char *t0, const char *t1, int n, const Node *const *arg) {
+    Stmt *s = make(a, ST_CHECK);
+    s->u.check.cond = cond;
+    s->u.check.code = code;
+    s->u.check.text[0] = t0;
+    s->u.check.text[1] = t1;
+    s->u.check.n = n;
+    for (int i = 0; i < n; i++) s->u.check.arg[i] = arg[i];
+    return s;
+}
+
+Stmt *st_copies(Arena *a, int pending) {
+    Stmt *s = make(a, ST_COPIES);
+    s->u.copies.pending = pending;
+    return s;
+}
+
 Stmt *st_move(Arena *a, Storage *t, bool device, bool writes, bool all) {
     Stmt *s = make(a, ST_MOVE);
     s->u.move.storage = t;
@@ -379,7 +396,7 @@ Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     case ST_PREFETCH: return map_prefetch(m, s);
     case ST_COUNT: return map_count(m, s);
     case ST_KERNEL: return map_kernel(m, s);
-    case ST_BARRIER: case ST_MOVE: return s;
+    case ST_BARRIER: case ST_COPIES: case ST_MOVE: return s;
     }
     return s;
 }

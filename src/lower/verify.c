@@ -198,8 +198,11 @@ static void check_stmt(Verify *v, const Stmt *s) {
     case ST_PREFETCH: check_expr(v, s->u.prefetch.read); break;
     case ST_COUNT: check_index(v, s->u.count.amount); break;
     case ST_KERNEL: check_kernel(v, s); break;
+    case ST_COPIES:
+        if (!v->kernel && v->p->flat) broken(v, "a wait for copies outside of kernels", "");
+        break;
     case ST_BARRIER:
-        if (!v->kernel) broken(v, "a barrier outside of kernels", "");
+        if (!v->kernel && v->p->flat) broken(v, "a barrier outside of kernels", "");
         break;
     case ST_MOVE: check_move(v, s); break;
     }

@@ -23,6 +23,11 @@ const char *const sch_memories[MLC_MEMORY_COUNT] = {
 #include "directives.def"
 };
 
+const char *const sch_copies[MLC_COPY_COUNT] = {
+#define COPY(kind, name, doc) [MLC_COPY_##kind] = #name,
+#include "directives.def"
+};
+
 const char *const sch_ways[MLC_WAY_COUNT] = {
 #define WAY(kind, name, doc) [MLC_WAY_##kind] = #name,
 #include "directives.def"
@@ -149,6 +154,10 @@ mlc_directive mlc_memory_of(mlc_memory memory, mlc_loc loc) {
     return (mlc_directive){ .kind = MLC_STORE_IN, .memory = memory, .loc = loc };
 }
 
+mlc_directive mlc_copy_of(mlc_copy copy, mlc_loc loc) {
+    return (mlc_directive){ .kind = MLC_COPY_BY, .copy = copy, .loc = loc };
+}
+
 mlc_directive mlc_specialize_of(mlc_expr cond, int n, const mlc_directive *body, mlc_loc loc) {
     return (mlc_directive){ .kind = MLC_SPECIALIZE, .cond = cond, .n_body = n, .body = body, .loc = loc };
 }
@@ -269,6 +278,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
         else if (*shape == 'p') print_loop(out, d->v[v]), sb_puts(out, ", "), print_loop(out, d->v[v + 1]), v += 2;
         else if (*shape == 'v' || *shape == 'n') print_loop(out, d->v[v++]);
         else if (*shape == 'm') sb_puts(out, word(sch_memories, MLC_MEMORY_COUNT, (int)d->memory));
+        else if (*shape == 'M') sb_puts(out, word(sch_copies, MLC_COPY_COUNT, (int)d->copy));
         else if (*shape == 'y') sb_puts(out, word(sch_policies, MLC_PARTITION_COUNT, (int)d->k[k++]));
         else if (*shape == 'T') sb_puts(out, mlc_type_name(d->type));
         else if (*shape == 'e' || *shape == 's') print_other(out, d, *shape);

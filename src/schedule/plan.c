@@ -97,6 +97,7 @@ static void check(mlc_plan *plan, const PlanLine *l) {
     bool made = strchr(shape, 'w');
     if (made || strpbrk(shape, "gG")) check_funcs(plan, l, made, &place);
     if ((unsigned)d->memory >= MLC_MEMORY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->memory, "memory", "MLC_MEMORY_HEAP, STACK, REGISTER, SHARED");
+    if ((unsigned)d->copy >= MLC_COPY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->copy, "way of copying", "MLC_COPY_LDST, CP_ASYNC");
     if ((unsigned)d->way >= MLC_WAY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->way, "way", "MLC_WAY_FORWARD, BOTH");
     bool policy = d->kind != MLC_PARTITION || (d->k[0] >= 0 && d->k[0] < MLC_PARTITION_COUNT);
     if (!policy) fault_raise(f, ERR_BAD_WORD, &place, (int)d->k[0], "policy", "MLC_PARTITION_AUTO, NEVER, ALWAYS");

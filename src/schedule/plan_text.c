@@ -219,6 +219,8 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
         loop(t, d, "the Var that the loop becomes");
     } else if (shape == 'm') {
         d->memory = (mlc_memory)word(t, "a memory: heap, stack, register or shared", sch_memories, MLC_MEMORY_COUNT, ERR_PLAN_MEMORY);
+    } else if (shape == 'M') {
+        d->copy = (mlc_copy)word(t, "a way of copying: ldst or cp_async", sch_copies, MLC_COPY_COUNT, ERR_PLAN_COPY);
     } else if (shape == 'y') {
         d->k[(*k)++] = word(t, "a policy: auto, never or always", sch_policies, MLC_PARTITION_COUNT, ERR_PLAN_POLICY);
     } else if (shape == 's') {

@@ -16,7 +16,7 @@ void sch_first_storage(FuncSched *fs) {
 
 bool sch_is_storage_directive(mlc_directive_kind kind) {
     switch (kind) {
-    case MLC_REORDER_STORAGE: case MLC_ALIGN_STORAGE: case MLC_BOUND_STORAGE: case MLC_FOLD_STORAGE: case MLC_STORE_IN: return true;
+    case MLC_REORDER_STORAGE: case MLC_ALIGN_STORAGE: case MLC_BOUND_STORAGE: case MLC_FOLD_STORAGE: case MLC_STORE_IN: case MLC_COPY_BY: return true;
     default: return false;
     }
 }
@@ -53,6 +53,11 @@ void sch_storage_directive(Resolve *r, FuncSched *fs, const PlanLine *line) {
     if (line->d.kind == MLC_STORE_IN) {
         s->memory = line->d.memory;
         s->memory_line = line;
+        return;
+    }
+    if (line->d.kind == MLC_COPY_BY) {
+        s->copy = line->d.copy;
+        s->copy_line = line;
         return;
     }
     if (line->d.kind == MLC_REORDER_STORAGE) {

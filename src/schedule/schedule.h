@@ -31,7 +31,7 @@ typedef struct {
 } DirectiveInfo;
 extern const DirectiveInfo sch_directives[MLC_DIRECTIVE_COUNT];
 #define SHAPE_OPTIONS "tdrobxl" /* letters of a shape that stand for an option, or for directives in braces */
-extern const char *const sch_tails[MLC_TAIL_COUNT], *const sch_memories[MLC_MEMORY_COUNT], *const sch_ways[MLC_WAY_COUNT],
+extern const char *const sch_tails[MLC_TAIL_COUNT], *const sch_memories[MLC_MEMORY_COUNT], *const sch_copies[MLC_COPY_COUNT], *const sch_ways[MLC_WAY_COUNT],
     *const sch_fetches[MLC_FETCH_COUNT], *const sch_line_ups[MLC_LOOP_ALIGN_COUNT];
 extern const char *const sch_policies[MLC_PARTITION_COUNT];
 
@@ -165,6 +165,8 @@ typedef struct {
     int order[MAX_RANK];     /* dimensions, the one of stride 1 first */
     mlc_memory memory;
     const PlanLine *memory_line;
+    mlc_copy copy;
+    const PlanLine *copy_line;
     struct {
         int64_t align;       /* padded to a multiple of so many elements */
         int64_t most, fold;  /* bound_storage, fold_storage; 0: not said */

@@ -231,7 +231,7 @@ END_TEST
 
 /* ---- planted faults: what the pass made, one thing of it taken away ---- */
 
-typedef enum { NO_BARRIER, NO_MOVE, NO_CONDITION } Fault1;
+typedef enum { NO_BARRIER, NO_MOVE, NO_CONDITION, NO_WAIT } Fault1;
 typedef struct {
     Fault1 what;
     int at, met;
@@ -241,7 +241,8 @@ typedef struct {
 static Stmt *plant(StmtMap *m, Stmt *s) {
     Planted *p = m->user;
     bool in_kernel = p->in_kernel;
-    bool is = p->what == NO_BARRIER ? s->kind == ST_BARRIER : p->what == NO_MOVE ? s->kind == ST_MOVE : s->kind == ST_IF && in_kernel;
+    bool is = p->what == NO_BARRIER ? s->kind == ST_BARRIER : p->what == NO_MOVE ? s->kind == ST_MOVE
+            : p->what == NO_WAIT ? s->kind == ST_COPIES && s->u.copies.pending >= 0 : s->kind == ST_IF && in_kernel;
     p->in_kernel |= s->kind == ST_KERNEL;
     bool here = is && p->met++ == p->at;
     Stmt *now = st_map_kids(m, s);
@@ -313,6 +314,29 @@ START_TEST(barriers_needed) {
     static const int barriers[] = { 1, 2, 2 };
     int all, missed;
     text_open(text[_i]);
+    count_missed(NO_BARRIER, &all, &missed);
+    ck_assert_int_eq(all, barriers[_i]);
+    ck_assert_int_eq(missed, 0);
+}
+END_TEST
+
+/* What the device copies on its own is there once it has been waited for, and for the other threads behind a barrier. */
+#define COPIED(more) \
+    HEAD "a(x, y) = in(x, y); b(x, y) = in(x, y);\nrdom r(0, 12);\nc(x, y) = 0.0;\nc(x, y) += a(r, y) * b(x, r);\noutput c;\n" \
+         "plan p { c: gpu_tile(x, y, xo, yo, xi, yi, 8, 4);\n" \
+         "c.u0: split(r, ro, ri, 4), tile(x, y, xo, yo, xi, yi, 8, 4), reorder(xi, yi, ri, ro, xo, yo), gpu_blocks(xo, yo), gpu_threads(xi, yi);\n" \
+         "a: compute_at(c.u0, ro), gpu_threads(x, y), copy_by(cp_async)" more ";\n" \
+         "b: compute_at(c.u0, ro), gpu_threads(x, y), copy_by(cp_async)" more "; }"
+
+START_TEST(waits_needed) {
+    static const char *const text[] = { COPIED("") };
+    static const int waits[] = { 2 }, needless[] = { 1 }, barriers[] = { 2 };
+    int all, missed;
+    text_open(text[_i]);
+    check(2);
+    count_missed(NO_WAIT, &all, &missed);
+    ck_assert_int_eq(all, waits[_i]);
+    ck_assert_int_eq(missed, needless[_i]); /* a wait for the second copy is one for the first */
     count_missed(NO_BARRIER, &all, &missed);
     ck_assert_int_eq(all, barriers[_i]);
     ck_assert_int_eq(missed, 0);
@@ -404,6 +428,7 @@ Suite *kernels_suite(void) {
     tcase_add_loop_test(tc, shapes, 0, 7);
     tcase_add_loop_test(tc, refused, 0, 3);
     tcase_add_loop_test(tc, barriers_needed, 0, 3);
+    tcase_add_loop_test(tc, waits_needed, 0, 1);
     tcase_add_test(tc, races);
     tcase_add_test(tc, checked);
     tcase_add_loop_test(tc, moves_needed, 0, 3);

@@ -312,6 +312,43 @@ START_TEST(tensors_on_the_device) {
 }
 END_TEST
 
+/* Copies of 16 bytes need rows that begin at multiples of 16, which is asked at each call. */
+START_TEST(copies_ask_for_aligned_rows) {
+    static const char copied[] = "mlc 1\ninput in: i32[2];\ns(x, y) = in(x, y);\nf(x, y) = s(x, y) * 3 + i32(x);\noutput f;\n"
+                                 "plan p { f: bound(x, 0, 32), gpu_tile(x, y, xo, yo, xi, yi, 32, 1);"
+                                 " s: compute_at(f, xo), split(x, t, v, 4), gpu_threads(t), vectorize(v), copy_by(cp_async); }\n";
+    static int32_t rows[H][36], twice[H][64];
+    if (!has_cpp("aligned copies")) return;
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_error_info e;
+    mlc_module *m = compile_with(copied, "p", &(mlc_options){ .target = "cuda" }, &e);
+    ck_assert_msg(m != NULL, "%s", e.message);
+    mlc_buffer good = *mlc_wrap(rows[0], 36, H), odd = *mlc_wrap(src[0], W, H), far = *mlc_wrap(twice[0], 64, H), out = *mlc_wrap(dst[0], W, H);
+    mlc_buffer *b[] = { &good, &out };
+    for (int i = 0; i < H * 36; i++) rows[i / 36][i % 36] = i * 31 % 1000;
+    out.dim[0].extent = 32;
+    ck_assert_msg(!mlc_run(m, 2, b, 0, NULL, &e), "%s", e.message);
+    for (int i = 0; i < H * 32; i++) ck_assert_int_eq(dst[i / 32][i % 32], rows[i / 32][i % 32] * 3 + i % 32);
+    b[0] = &odd;
+    ck_assert(mlc_run(m, 2, b, 0, NULL, &e));
+    ck_assert_str_eq(e.message, "the stride of dimension 1 of in is 37, and copy_by(cp_async) of vectors needs a multiple of 4; bind another buffer, or copy single elements");
+    far.dim[0].extent = 32, far.dim[0].stride = 2;
+    b[0] = &far;
+    ck_assert(mlc_run(m, 2, b, 0, NULL, &e));
+    ck_assert_str_eq(e.message, "the stride of dimension 0 of in is 2, and copy_by(cp_async) of vectors needs 1; bind a buffer whose rows are dense, or copy single elements");
+    ck_assert_msg(mlc_buffer_to_device(ctx, &good, &e), "%s", e.message);
+    mlc_buffer beside = mlc_buffer_view(&good);
+    beside.data = NULL;
+    beside.device += 4;
+    b[0] = &beside;
+    ck_assert(mlc_run(m, 2, b, 0, NULL, &e));
+    ck_assert_str_eq(e.message, "memory that kernel f reads by copy_by(cp_async) begins at no multiple of 16 bytes on the GPU; bind another buffer, or copy single elements");
+    mlc_module_free(m);
+    mlc_buffer_free(&good);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 /* ---- the command line ---- */
 
 static const char *said(const char *arguments) {
@@ -362,6 +399,7 @@ Suite *gpu_suite(void) {
     tcase_add_test(t, host_and_device_take_turns);
     tcase_add_test(t, buffers_on_the_device_alone);
     tcase_add_test(t, tensors_on_the_device);
+    tcase_add_test(t, copies_ask_for_aligned_rows);
     tcase_add_test(t, the_tool);
     suite_add_tcase(s, t);
     return s;

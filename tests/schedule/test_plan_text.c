@@ -45,7 +45,7 @@ START_TEST(rows) {
         { "bx: compute_with(by, y, .align = no_align), compute_with(by, x, .align = auto)", "bx: compute_with(by, y, .align = no_align), compute_with(by, x);\n" },
         { "by: gpu_blocks(y), gpu_threads(x, y, xo), gpu_single_thread(), gpu_tile(x, xo, xi, 64), "
           "gpu_tile(x, y, xo, yo, xi, yi, 16, 8, .tail = guard), gpu_tile(x, y, k, a, b, c, xi, yi, d, 8, 4, 2)", NULL },
-        { "bx: store_in(shared)", NULL },
+        { "bx: store_in(shared), copy_by(cp_async)", NULL },
         { "by.u0: parallel(x); by.u1: reorder(x, r.x, r.y)", "by.u0: parallel(x);\nby.u1: reorder(x, r.x, r.y);\n" },
         { "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate); parts: parallel(u)",
           "by.u1: rfactor(parts, r.x, u), rfactor(more, r.x, u, r.y, v, .reassociate);\nparts: parallel(u);\n" },
@@ -166,14 +166,15 @@ START_TEST(gpu_macros) {
                  mlc_gpu_tile(x, xo, xi, 64), mlc_gpu_tile(x, xo, xi, 64, .tail = MLC_TAIL_GUARD),
                  mlc_gpu_tile(x, y, xo, yo, xi, yi, 16, 8), mlc_gpu_tile(x, y, xo, yo, xi, yi, 16, 8, .tail = MLC_TAIL_ROUND),
                  mlc_gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2),
-                 mlc_gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = MLC_TAIL_GUARD), mlc_store_in(MLC_MEMORY_SHARED));
+                 mlc_gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = MLC_TAIL_GUARD), mlc_store_in(MLC_MEMORY_SHARED), mlc_copy_by(MLC_COPY_CP_ASYNC),
+                 mlc_copy_by(MLC_COPY_LDST));
     ck_assert_str_eq(mlc_error(ctx), "");
     ck_assert_str_eq(mlc_plan_print(mlc_plan_default(ctx)),
                      "by: gpu_blocks(x), gpu_blocks(x, y, z), gpu_threads(xi, yi), gpu_single_thread(), "
                      "gpu_tile(x, xo, xi, 64), gpu_tile(x, xo, xi, 64, .tail = guard), "
                      "gpu_tile(x, y, xo, yo, xi, yi, 16, 8), gpu_tile(x, y, xo, yo, xi, yi, 16, 8, .tail = round), "
                      "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2), "
-                     "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = guard), store_in(shared);\n");
+                     "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = guard), store_in(shared), copy_by(cp_async), copy_by(ldst);\n");
     mlc_directive d;
     ck_assert(mlc_plan_get(mlc_plan_default(ctx), 8, NULL, &d) && d.n == 9 && d.k[2] == 2 && d.v[8].sym == zi.sym);
     mlc_ctx_free(ctx);
@@ -195,6 +196,7 @@ START_TEST(text_errors) {
         { "by: split(x, xo, xi, 8, .tile = guard)", "plan:1:26: split has no option .tile; it takes .tail" },
         { "bx: store_in(stak)", "plan:1:14: there is no memory 'stak' (did you mean 'stack'?); use auto, heap, stack, register or shared" },
         { "bx: store_in(4)", "plan:1:14: expected a memory: heap, stack, register or shared, found '4'; see docs/language.md" },
+        { "bx: copy_by(tma)", "plan:1:13: there is no way of copying 'tma'; use ldst or cp_async" },
         { "bx: fold_storage(x, 4, .way = back)", "plan:1:31: there is no way 'back'; use forward or both" },
         { "bx: fold_storage(x, 4, .tail = guard)", "plan:1:25: fold_storage has no option .tail; it takes .way" },
         { "by: fuse(x, y, z, .tail = guard)", "plan:1:20: fuse has no option .tail; it takes no option" },
@@ -262,6 +264,8 @@ START_TEST(value_errors) {
         { { by.f, 0 }, mlc_order_of(MLC_REORDER, 9, v, (mlc_loc){ "a.c", 3 }), "a.c:3: schedule by: reorder(x, x, x, x, x, x, x, x, x): 9 loops are reordered; name 1 to 8" },
         { { by.f, 0 }, mlc_fuse_of(x, empty, x, (mlc_loc){ "a.c", 3 }),
           "a.c:3: schedule by: fuse(x, ?, x): loop 2 has no value; make its Var with mlc_var_new" },
+        { { by.f, 0 }, mlc_copy_of((mlc_copy)9, (mlc_loc){ "a.c", 3 }),
+          "a.c:3: schedule by: copy_by(?): 9 is no way of copying; give one of MLC_COPY_LDST, CP_ASYNC" },
         { { by.f, 0 }, mlc_memory_of((mlc_memory)9, (mlc_loc){ "a.c", 3 }),
           "a.c:3: schedule by: store_in(?): 9 is no memory; give one of MLC_MEMORY_HEAP, STACK, REGISTER, SHARED" },
         { { by.f, 0 }, mlc_fold_of((struct mlc_fold_args){ { "a.c", 3 }, x, 8, (mlc_way)3 }),
