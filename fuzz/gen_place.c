@@ -105,8 +105,25 @@ static bool may_store(const Plan *p, const Path *path, int j, int i) {
     return true;
 }
 
+/* A serial loop right inside of those of blocks: threads of the block fill rings there, mostly ahead. */
+static bool ring_of_block(Plan *p, int k, const Path *path) {
+    int i = 1;
+    while (i < path->n && !(loop_at(p, &path->at[i - 1])->block && !loop_at(p, &path->at[i])->parallel)) i++;
+    if (!p->g->gpu || p->careless || i >= path->n || func_of(p, k)->stage || !may_store(p, path, i, i) || one_in(p, 3)) return false;
+    put_site(p, "store_at", &path->at[i - 1]);
+    put_site(p, "compute_at", &path->at[i]);
+    put(p, "ring_buffer", "%d", 2 + gen_below(p->g, 3));
+    if (!one_in(p, 4)) put(p, "async", "%s", "");
+    p->stored = true;
+    p->folds = -1;
+    p->around[k] = *path;
+    p->around[k].n = i + 1;
+    return true;
+}
+
 static void compute_inside(Plan *p, int k, const Path *path) {
     Gen *g = p->g;
+    if (ring_of_block(p, k, path)) return;
     int i = one_in(p, 3) ? gen_below(g, path->n) : path->n - 1 - gen_below(g, path->n < 2 ? 1 : 2), j = gen_below(g, i + 2);
     for (int m = path->n - 1; p->g->gpu && m >= 0; m--) /* mostly in the blocks of a kernel, for their threads */
         if (loop_at(p, &path->at[m])->block && !one_in(p, 3)) i = m, j = m + 1, m = 0;

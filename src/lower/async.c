@@ -47,7 +47,7 @@ void low_async_ahead(Build *b, FuncNest *fn) {
     const Scope *at = low_turns(fn);
     Interner *I = b->ir;
     fn->storage->channel = ARENA_NEW(b->arena, Channel);
-    *fn->storage->channel = (Channel){ .func = fn->func, .line = fn->sched->async };
+    *fn->storage->channel = (Channel){ .func = fn->func, .line = fn->sched->async, .of_block = fn->storage->memory == STORE_SHARED };
     if (!at) return;
     if (fn->sched->ring) {
         fn->ahead = ir_idx(I, fn->sched->ring);

@@ -42,6 +42,7 @@ typedef struct {
     PtrMap value;   /* names -> what they stand for, over loops, blocks, threads and what is bound outside */
     PtrMap counted; /* variables of loops */
     PtrMap element; /* Func -> Element */
+    PtrMap ahead;   /* Funcs with barriers of their own */
 } Find;
 
 static void find_loop(void *user, const Node *e) {
@@ -81,6 +82,7 @@ static Stmt *find_shared(StmtMap *m, Stmt *s) {
         pm_put(bit, func, (void *)(uintptr_t)((uint64_t)1 << f->b->n++ % 64));
     if (s->kind != ST_ALLOC) return st_map_kids(m, s);
     void *outer = pm_get(&f->own, func);
+    if (s->u.alloc.storage->ahead) pm_put(&f->ahead, func, f);
     pm_put(&f->own, func, s->u.alloc.storage->memory == STORE_SHARED ? NULL : func);
     st_map_kids(m, s);
     pm_put(&f->own, func, outer);
@@ -215,11 +217,13 @@ Stmt *low_barriers(Program *p, const Kernel *kernel, const PtrMap *part, Stmt *b
     pm_init(&f.value, p->arena);
     pm_init(&f.counted, p->arena);
     pm_init(&f.element, p->arena);
+    pm_init(&f.ahead, p->arena);
     StmtMap m = { .arena = p->arena, .ir = p->ir, .visit = meet_read, .stmt = find_shared, .user = &f };
     st_map(&m, body);
     for (uint32_t i = 0; i < f.element.cap; i++) {
         const Func *func = f.element.key[i];
-        if (func && pm_has(&b.bit, func) && is_own(&f, kernel, func)) pm_put(&b.bit, func, NULL);
+        bool alone = func && pm_has(&b.bit, func) && (pm_has(&f.ahead, func) || is_own(&f, kernel, func));
+        if (alone) pm_put(&b.bit, func, NULL);
     }
     return place(&b, body, &since);
 }

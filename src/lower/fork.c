@@ -301,6 +301,7 @@ static Stmt *in_line(StmtMap *m, Stmt *s) {
 
 void low_fork(Program *p, const LowerOptions *o) {
     StmtMap m = { .arena = p->arena, .ir = p->ir, .stmt = o->in_line ? in_line : split };
+    if (p->body) p->body = low_run_ahead(p, p->body);
     p->body = st_map(&m, p->body);
     if (o->in_line) return;
     m.stmt = number;

@@ -189,14 +189,27 @@ void low_check_gpu_checks(Build *b, const FuncNest *fn) {
         if (fn->run.at[i]->check.n) check_check(b, fn, fn->run.at[i]->check.at[0]);
 }
 
+/* Threads of a block share rings, which they fill ahead; others are the host's. */
+static void check_ring(Build *b, const FuncNest *fn, bool inside) {
+    const FuncSched *fs = fn->sched;
+    const char *name = fn->func->name;
+    bool shared = low_gpu_level(fn->compute) == GPU_OF_BLOCK && low_gpu_level(fn->hoist) == GPU_OF_BLOCK && low_memory_kind(b, fn) == STORE_SHARED;
+    const PlanLine *line = fs->async ? fs->async : fs->ring_line;
+    if (!line) return;
+    Place place = sch_place(b->arena, line);
+    if (!inside && fs->async) not_yet(b, fs->async, name, "is async");
+    if (!inside) not_yet(b, fs->ring_line, name, "has a ring buffer");
+    if (!shared) fault_raise(b->fault, ERR_AHEAD_SHARED, &place, name, low_place_name(b, fn->hoist));
+    if (fs->async && fs->ring < 2) fault_raise(b->fault, ERR_AHEAD_RING, &place, name);
+}
+
 void low_check_gpu_func(Build *b, const FuncNest *fn) {
     const FuncSched *fs = fn->sched;
     const char *name = fn->func->name;
     bool inside = low_gpu_level(fn->compute) != GPU_OF_HOST;
     if (!low_gpu_touches(b, fn)) return;
     if (inside && alg_is_whole(fn->func)) not_yet(b, fs->compute.line, name, "is an extern stage");
-    if (fs->async) not_yet(b, fs->async, name, "is async");
-    if (fs->ring) not_yet(b, fs->ring_line, name, "has a ring buffer");
+    check_ring(b, fn, inside);
     if (fs->memo) not_yet(b, fs->memo, name, "is memoized");
     if (fs->profile) not_yet(b, fs->profile, name, "is profiled");
     if (fs->trace) not_yet(b, fs->trace, name, "is traced");

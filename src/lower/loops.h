@@ -24,6 +24,7 @@ typedef struct Channel {
     const Sym *part;   /* of a ring buffer: what the n-th turn uses, n modulo `parts`, has this name in a turn; or NULL */
     int64_t parts;
     const PlanLine *line;
+    bool of_block;     /* threads of a block share its memory: they run ahead (run_ahead.c), there is no task */
 } Channel;
 
 /* Memory of a memoized Func, whose values may be there from an earlier call.  They are made of numbers (`word`) and of
@@ -86,6 +87,7 @@ typedef struct Storage {
     int64_t const_elems;          /* elements when the size is a constant, else 0 */
     Channel *channel;             /* of an asynchronous Func: threads share this memory; else NULL */
     int64_t copy_bytes;           /* external: kernels copy from it so many bytes at a time, which must be aligned (copies.c); or 0 */
+    bool ahead;                   /* of a block: a ring that its threads fill ahead, between barriers of its own (run_ahead.c) */
     bool atomic;                  /* threads share it by atomic stores */
     bool on_device;               /* external or heap: a kernel reads or writes it; statements ST_MOVE keep the copies apart */
     bool lanes;                   /* holds what the lanes of a vector loop have of it, those of an element side by side */

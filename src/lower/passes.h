@@ -11,6 +11,8 @@ Stmt *low_simplify(Arena *a, Interner *I, Stmt *s, bool unroll); /* simplify_pas
 int low_index_bits(const Program *p);                /* index_size.c, after build */
 
 void low_build(Program *p, const LowerOptions *o);   /* build.c */
+/* run_ahead.c: asynchronous Funcs in memory of a block, without turns */
+Stmt *low_run_ahead(Program *p, Stmt *body);
 void low_fork(Program *p, const LowerOptions *o);     /* fork.c */
 void low_access_checks(Program *p, const LowerOptions *o); /* access_checks.c */
 void low_settle(Program *p, const LowerOptions *o);  /* settle.c */

@@ -10,14 +10,13 @@
  * So a sum lives in registers while all threads load what the next terms are made of: its memory is taken outside of the
  * loops of threads.  Legal where every stage that touches it has the same threads at the same elements: each index is the
  * first one met plus a constant, and no element is that of two threads, which is found by putting the number of every thread
- * in.  Where they are, that is cross-talk of the two stages.  A thread's array is what those constants span. */
+ * in.  Where they are, that is cross-talk of the two stages.  A thread's array has a place for each constant. */
 #include "lower/passes.h"
 #include "schedule/resolve.h"
 
-enum {
-    MOST_KEPT_BYTES = 255 * 4,
-    MOST_SPOTS = 1 << 14
-}; /* the registers of a thread; accesses of one memory that differ */
+#include <stdlib.h>
+
+enum { MOST_KEPT_BYTES = 255 * 4, MOST_SPOTS = 1 << 14 }; /* the registers of a thread; accesses of one memory that differ */
 
 /* Elements that threads touch: the first coordinates plus `at`, by those threads for which `cond` may hold. */
 typedef struct {
@@ -31,8 +30,7 @@ typedef struct {
     int64_t born; /* loops begun before it */
     const Node *first[MAX_RANK];
     VEC(Spot) spot;
-    int64_t lo[MAX_RANK], step[MAX_RANK],
-        n[MAX_RANK]; /* what the array holds: lo, lo + step ..., n of them */
+    int64_t *at[MAX_RANK], n[MAX_RANK]; /* the constants met in a dimension, in order: places of the array */
     Storage *kept;
 } Kept;
 
@@ -198,8 +196,8 @@ static void check_owners(Spread *w, Kept *k, const int64_t *shift) {
             if (shift[i * rank + d] < least) least = shift[i * rank + d];
             if (shift[i * rank + d] > most) most = shift[i * rank + d];
         }
-        lo[d] = least + k->lo[d];
-        length[d] = most - least + (k->n[d] - 1) * k->step[d] + 1;
+        lo[d] = least + k->at[d][0];
+        length[d] = most - least + k->at[d][k->n[d] - 1] - k->at[d][0] + 1;
     }
     for (int64_t i = 0; i < n; i++) {
         const Node *cond = NULL;
@@ -223,23 +221,25 @@ static void check_owners(Spread *w, Kept *k, const int64_t *shift) {
 
 /* ---- the array of a thread ---- */
 
-static int64_t divisor(int64_t a, int64_t b) {
-    for (int64_t rest; b; a = b, b = rest) rest = a % b;
-    return a < 0 ? -a : a;
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
 }
 
-/* What its constants span in a dimension. */
-static void span(Kept *k, int d) {
-    int64_t hi = k->spot.at[0].at[d], step = 0;
-    k->lo[d] = hi;
-    for (int i = 1; i < k->spot.n; i++) {
-        int64_t at = k->spot.at[i].at[d];
-        if (at < k->lo[d]) k->lo[d] = at;
-        if (at > hi) hi = at;
-    }
-    for (int i = 0; i < k->spot.n; i++) step = divisor(k->spot.at[i].at[d] - k->lo[d], step);
-    k->step[d] = step ? step : 1;
-    k->n[d] = (hi - k->lo[d]) / k->step[d] + 1;
+/* The constants that are met in a dimension. */
+static void find_places(Spread *w, Kept *k, int d) {
+    int64_t *at = ARENA_ARRAY(w->p->arena, int64_t, k->spot.n), n = 0;
+    for (int i = 0; i < k->spot.n; i++) at[i] = k->spot.at[i].at[d];
+    qsort(at, (size_t)k->spot.n, sizeof *at, by_value);
+    for (int i = 0; i < k->spot.n; i++)
+        if (!n || at[i] != at[n - 1]) at[n++] = at[i];
+    k->at[d] = at;
+    k->n[d] = n;
+}
+
+static int64_t place_of(const Kept *k, int d, int64_t constant) {
+    const int64_t *at = bsearch(&constant, k->at[d], (size_t)k->n[d], sizeof constant, by_value);
+    return at ? at - k->at[d] : -1;
 }
 
 static void shape(Spread *w, Kept *k) {
@@ -267,7 +267,7 @@ static void shape(Spread *w, Kept *k) {
 static void settle(Spread *w, Kept *k) {
     for (int d = 0; d < k->storage->rank; d++) {
         if (k->storage->fold[d]) raise_index(w, k, k->storage->extent[d]);
-        span(k, d);
+        find_places(w, k, d);
     }
     check_owners(w, k, find_shifts(w, k));
     shape(w, k);
@@ -362,10 +362,32 @@ static Stmt *look(StmtMap *m, Stmt *s) {
     return s;
 }
 
-static const Node *local(Spread *w, const Kept *k, int d, const Node *coord) {
+static const Node *in_lane(Spread *w, const Node *e, const Stmt *loop, int64_t i) {
+    PtrMap at;
+    pm_init(&at, w->p->arena);
+    pm_put(&at, loop->u.loop.var, (void *)(uintptr_t)ir_add(w->p->ir, named(w, loop->u.loop.min), ir_idx(w->p->ir, i)));
+    return sim_run(w->sim, ir_substitute(w->p->ir, e, &at));
+}
+
+/* The place of a coordinate that the lanes of one loop differ in: their places must follow one another. */
+static const Node *local_lanes(Spread *w, const Kept *k, int d, const Node *far, const Stmt *loop) {
     Interner *I = w->p->ir;
-    const Node *far = ir_sub(I, ir_sub(I, named(w, coord), k->first[d]), ir_idx(I, k->lo[d]));
-    return sim_run(w->sim, ir_make2(I, OP_DIV, far, ir_idx(I, k->step[d])));
+    int64_t first, at, lanes = 0;
+    bool fits = ir_is_int(in_lane(w, far, loop, 0), &first) && ir_is_int(loop->u.loop.extent, &lanes);
+    for (int64_t i = 1; fits && i < lanes; i++) fits = ir_is_int(in_lane(w, far, loop, i), &at) && place_of(k, d, at) == place_of(k, d, first) + i;
+    if (!fits) raise_index(w, k, far);
+    const Node *lane = ir_sub(I, ir_var(I, loop->u.loop.var), named(w, loop->u.loop.min));
+    return sim_run(w->sim, ir_add(I, lane, ir_idx(I, place_of(k, d, first))));
+}
+
+static const Node *local(Spread *w, const Kept *k, int d, const Node *coord) {
+    const Node *far = sim_run(w->sim, ir_sub(w->p->ir, named(w, coord), k->first[d]));
+    int64_t constant;
+    if (ir_is_int(far, &constant)) return ir_idx(w->p->ir, place_of(k, d, constant));
+    const LaneLoop *l = w->lanes;
+    while (l && !ir_uses(w->p->arena, far, l->loop->u.loop.var)) l = l->up;
+    if (!l) raise_index(w, k, coord);
+    return local_lanes(w, k, d, far, l->loop);
 }
 
 static const Node *put_node(void *user, Interner *I, const Node *e) {

@@ -329,8 +329,8 @@ END_TEST
          "b: compute_at(c.u0, ro), gpu_threads(x, y), copy_by(cp_async)" more "; }"
 
 START_TEST(waits_needed) {
-    static const char *const text[] = { COPIED("") };
-    static const int waits[] = { 2 }, needless[] = { 1 }, barriers[] = { 2 };
+    static const char *const text[] = { COPIED(""), COPIED(", store_at(c.u0, xo), ring_buffer(3), async()") };
+    static const int waits[] = { 2, 1 }, needless[] = { 1, 0 }, barriers[] = { 2, 1 };
     int all, missed;
     text_open(text[_i]);
     check(2);
@@ -428,7 +428,7 @@ Suite *kernels_suite(void) {
     tcase_add_loop_test(tc, shapes, 0, 7);
     tcase_add_loop_test(tc, refused, 0, 3);
     tcase_add_loop_test(tc, barriers_needed, 0, 3);
-    tcase_add_loop_test(tc, waits_needed, 0, 1);
+    tcase_add_loop_test(tc, waits_needed, 0, 2);
     tcase_add_test(tc, races);
     tcase_add_test(tc, checked);
     tcase_add_loop_test(tc, moves_needed, 0, 3);
