@@ -140,7 +140,7 @@ void coverage_of_plan(GenCounts *counts, const Case *c) {
 
 /* Rows that only plans with kernels fill, and the only ones that these have to. */
 static bool is_of_gpu(const char *name) {
-    return !strncmp(name, "gpu_", 4) || !strcmp(name, "memory shared") || !strncmp(name, "copy", 4);
+    return !strncmp(name, "gpu_", 4) || !strcmp(name, "memory shared") || !strncmp(name, "copy", 4) || !strcmp(name, "swizzle");
 }
 
 int gen_print_counts(const GenCounts *c, bool gpu, long least) {

@@ -187,6 +187,12 @@ static bool may_check(Plan *p) {
     return !p->g->gpu || p->careless || one_in(p, 12);
 }
 
+static void swizzle(Plan *p, const GenFunc *f) {
+    if (f->rank < 2 || (!p->careless && (!p->g->gpu || gpu_level(p, p->at_hand) != OF_BLOCK))) return;
+    if (!one_in(p, 4)) put(p, "align_storage", "%s, %d", arg_name(f, 0), 32);
+    put(p, "swizzle", "%s, %s", arg_name(f, 0), arg_name(f, 1 + gen_below(p->g, f->rank - 1)));
+}
+
 static void bound_storage(Plan *p, const GenFunc *f) {
     if (!may_check(p)) return;
     put(p, "bound_storage", "%s, %d", some_arg(p, f), one_in(p, 8) ? a_factor(p) : 96);
@@ -232,7 +238,7 @@ static const struct {
     void (*draw)(Plan *p, const GenFunc *f);
     bool vars; /* not of what stores at places of its own */
 } of_func[] = {
-    { 6, reorder_storage, false }, { 6, align_storage, false }, { 12, bound_storage, false }, { 1, fold_storage, false },
+    { 6, reorder_storage, false }, { 6, align_storage, false }, { 12, bound_storage, false }, { 6, swizzle, false }, { 1, fold_storage, false },
     { 8, store_in, false }, { 16, align_bounds, true }, { 16, align_extent, true }, { 24, bound_extent, true },
 };
 

@@ -65,7 +65,7 @@ typedef enum {
     MLC_COMPUTE_WITH,
     MLC_STREAM_STORES, MLC_STREAM_LOADS,
     MLC_GPU_BLOCKS, MLC_GPU_THREADS, MLC_GPU_TILE, MLC_GPU_SINGLE_THREAD,
-    MLC_COPY_BY,
+    MLC_COPY_BY, MLC_SWIZZLE,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -189,6 +189,9 @@ typedef struct mlc_plan mlc_plan;
 #define mlc_fold_storage(...) mlc_fold_of((struct mlc_fold_args){ .loc = MLC_HERE, __VA_ARGS__ })
 /* store_in(MLC_MEMORY_...): which memory; an error where the values cannot live there. */
 #define mlc_store_in(memory_) mlc_memory_of(memory_, MLC_HERE)
+/* swizzle(x, y): in shared memory, whose rows along x hold several chunks of 16 bytes, row y keeps chunk c at the place of chunk c xor y, so
+ * that threads that read a column of chunks find each in other banks; a permutation in each row, which no value shows. */
+#define mlc_swizzle(x_, y_) mlc_order_of(MLC_SWIZZLE, 2, (mlc_var[]){ x_, y_ }, MLC_HERE)
 /* copy_by(MLC_COPY_...): how a Func that is one read of another gets its values.  MLC_COPY_CP_ASYNC needs shared memory on this side and
  * memory of the device on the other; a vectorized loop makes 8 or 16 bytes of 4, whose alignment is proven or checked at each call. */
 #define mlc_copy_by(copy_) mlc_copy_of(copy_, MLC_HERE)

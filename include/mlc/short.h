@@ -123,6 +123,7 @@ typedef mlc_rdom RDom;
 #define bound_storage(...) mlc_bound_storage(__VA_ARGS__)
 #define fold_storage(...) mlc_fold_storage(__VA_ARGS__)
 #define store_in(...) mlc_store_in(__VA_ARGS__)
+#define swizzle(...) mlc_swizzle(__VA_ARGS__)
 #define copy_by(...) mlc_copy_by(__VA_ARGS__)
 #define bound(...) mlc_bound(__VA_ARGS__)
 #define bound_extent(...) mlc_bound_extent(__VA_ARGS__)

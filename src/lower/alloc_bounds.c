@@ -207,6 +207,7 @@ void low_allocate(Build *b, FuncNest *fn) {
     choose_memory(&r);
     t->memory_line = r.plan->memory_line;
     t->note = r.note.at;
+    low_swizzle(b, fn, t);
     fn->storage = t;
     if (fn->sched->async) low_async_ahead(b, fn);
 }

@@ -19,6 +19,7 @@ typedef struct {
     Program *p;
     PtrMap memory; /* Func -> Scoped */
     PtrMap fixed;  /* Sym -> Node: strides that a condition around fixes */
+    const Facts *facts; /* of loops around */
 } Flatten;
 
 static void count_node(void *user, const Node *e) {
@@ -43,6 +44,14 @@ static const Node *offset(Interner *I, const Scoped *m, int d, const Node *coord
     return size_of(I, raw) <= size_of(I, named) ? raw : named;
 }
 
+/* The offset of a chunk that changes places with others of its row (swizzle.c): the row's number says with which. */
+static const Node *swizzled(const Flatten *f, Interner *I, const Storage *t, const Node *x, const Node *y) {
+    const Node *chunk = ir_idx(I, t->swizzle.chunk), *row = ir_make2(I, OP_DIV, y, ir_idx(I, t->swizzle.rows));
+    const Node *at = sim_simplify(I, f->facts, ir_make2(I, OP_DIV, x, chunk)), *rest = sim_simplify(I, f->facts, ir_make2(I, OP_MOD, x, chunk));
+    const Node *with = sim_simplify(I, f->facts, ir_make2(I, OP_MOD, row, ir_idx(I, t->swizzle.ways)));
+    return ir_add(I, ir_mul(I, ir_make2(I, OP_XOR, at, with), chunk), rest);
+}
+
 /* Dimensions of constant stride make one sum; the others stay products of an offset and a stride, which
  * is invariant in the inner loops. */
 static const Node *one_index(const Flatten *f, Interner *I, const Scoped *m, const Node *const *coord) {
@@ -50,6 +59,7 @@ static const Node *one_index(const Flatten *f, Interner *I, const Scoped *m, con
     const Node *sum = ir_idx(I, 0), *rest = NULL;
     for (int d = 0; d < t->rank; d++) {
         const Node *c = offset(I, m, d, coord[d]), *stride = t->stride[d];
+        if (t->swizzle.ways && d == t->swizzle.of) c = swizzled(f, I, t, c, offset(I, m, t->swizzle.by, coord[t->swizzle.by]));
         const Node *fixed = stride->op == OP_VAR ? pm_get(&f->fixed, stride->u.sym) : NULL;
         if (fixed) stride = fixed;
         if (ir_is_const(stride)) {
@@ -222,6 +232,14 @@ static Stmt *stmt(StmtMap *m, Stmt *s) {
     if (s->kind == ST_CALL) return flatten_call(m, s);
     if (s->kind == ST_MOVE) return flatten_move(m, s);
     if (s->kind == ST_KERNEL) return flatten_kernel(m, s);
+    if (s->kind == ST_FOR) {
+        Flatten *f = m->user;
+        const Facts *outer = f->facts;
+        f->facts = sim_with_loop(m->ir, m->arena, outer, s->u.loop.var, s->u.loop.min, s->u.loop.extent);
+        s = st_map_kids(m, s);
+        f->facts = outer;
+        return s;
+    }
     return st_map_kids(m, s);
 }
 

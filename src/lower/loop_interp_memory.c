@@ -101,6 +101,7 @@ void run_shape(Run *r, const Lane *l, Memory *m) {
         m->min[d] = s->fold[d] > 0 ? 0 : run_index(r, l, s->min[d], "the least index of an allocation");
         m->extent[d] = s->fold[d] > 0 ? s->fold[d] : run_index(r, l, s->extent[d], "the extent of an allocation");
         if (m->extent[d] < 0) m->extent[d] = 0;
+        if (r->p->flat && s->swizzle.ways && s->swizzle.of == d) m->extent[d] = st_align_up(m->extent[d], s->align[d]); /* chunks lie there, too */
         m->stride[d] = s->stride[d] ? run_index(r, l, s->stride[d], "a stride") : next;
         CHECK(r->fault, !__builtin_mul_overflow(st_align_up(m->extent[d], s->align[d]), next, &next));
     }

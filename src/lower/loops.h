@@ -82,6 +82,10 @@ typedef struct Storage {
     int64_t fold[MAX_RANK];       /* > 0: this dimension is a circular buffer of that many; min is 0 */
     int order[MAX_RANK];          /* internal: dimensions, the one of stride 1 first */
     int64_t align[MAX_RANK];      /* internal: each dimension is padded to a multiple of that many elements */
+    struct {
+        int of, by;               /* chunks of dimension `of`, which has stride 1, change places by the number in dimension `by`: */
+        int64_t chunk, rows, ways; /* elements of a chunk; so many rows of `by` alike; so many chunks change places; ways 0: none do */
+    } swizzle;
     MemoryKind memory;
     bool of_block;                /* taken for all threads of a block of a kernel */
     int64_t const_elems;          /* elements when the size is a constant, else 0 */

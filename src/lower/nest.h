@@ -250,6 +250,9 @@ FuncNest *low_nest_read(Build *b, const StageNest *st, const Func *f);
 /* prefetch.c: what the stages fetch ahead, once all memory has its place. */
 void low_prefetch(Build *b, StageNest *st);
 
+/* swizzle.c: which chunks of its rows change places. */
+void low_swizzle(Build *b, const FuncNest *fn, Storage *t);
+
 /* copies.c: may the Func be copied as the plan says?  Once its place is known.  And the line that has a GPU copy it on its own, or NULL. */
 void low_check_copy(Build *b, const FuncNest *fn);
 const PlanLine *low_copied_async(const FuncNest *fn);

@@ -16,7 +16,7 @@ void sch_first_storage(FuncSched *fs) {
 
 bool sch_is_storage_directive(mlc_directive_kind kind) {
     switch (kind) {
-    case MLC_REORDER_STORAGE: case MLC_ALIGN_STORAGE: case MLC_BOUND_STORAGE: case MLC_FOLD_STORAGE: case MLC_STORE_IN: case MLC_COPY_BY: return true;
+    case MLC_REORDER_STORAGE: case MLC_ALIGN_STORAGE: case MLC_BOUND_STORAGE: case MLC_FOLD_STORAGE: case MLC_STORE_IN: case MLC_COPY_BY: case MLC_SWIZZLE: return true;
     default: return false;
     }
 }
@@ -58,6 +58,12 @@ void sch_storage_directive(Resolve *r, FuncSched *fs, const PlanLine *line) {
     if (line->d.kind == MLC_COPY_BY) {
         s->copy = line->d.copy;
         s->copy_line = line;
+        return;
+    }
+    if (line->d.kind == MLC_SWIZZLE) {
+        s->swizzled = sch_dimension(r, fs->func, line, 0);
+        s->swizzled_by = sch_dimension(r, fs->func, line, 1);
+        s->swizzle_line = line;
         return;
     }
     if (line->d.kind == MLC_REORDER_STORAGE) {

@@ -167,6 +167,8 @@ typedef struct {
     const PlanLine *memory_line;
     mlc_copy copy;
     const PlanLine *copy_line;
+    int swizzled, swizzled_by; /* dimensions */
+    const PlanLine *swizzle_line;
     struct {
         int64_t align;       /* padded to a multiple of so many elements */
         int64_t most, fold;  /* bound_storage, fold_storage; 0: not said */

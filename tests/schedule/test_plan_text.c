@@ -167,14 +167,14 @@ START_TEST(gpu_macros) {
                  mlc_gpu_tile(x, y, xo, yo, xi, yi, 16, 8), mlc_gpu_tile(x, y, xo, yo, xi, yi, 16, 8, .tail = MLC_TAIL_ROUND),
                  mlc_gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2),
                  mlc_gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = MLC_TAIL_GUARD), mlc_store_in(MLC_MEMORY_SHARED), mlc_copy_by(MLC_COPY_CP_ASYNC),
-                 mlc_copy_by(MLC_COPY_LDST));
+                 mlc_copy_by(MLC_COPY_LDST), mlc_swizzle(x, y));
     ck_assert_str_eq(mlc_error(ctx), "");
     ck_assert_str_eq(mlc_plan_print(mlc_plan_default(ctx)),
                      "by: gpu_blocks(x), gpu_blocks(x, y, z), gpu_threads(xi, yi), gpu_single_thread(), "
                      "gpu_tile(x, xo, xi, 64), gpu_tile(x, xo, xi, 64, .tail = guard), "
                      "gpu_tile(x, y, xo, yo, xi, yi, 16, 8), gpu_tile(x, y, xo, yo, xi, yi, 16, 8, .tail = round), "
                      "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2), "
-                     "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = guard), store_in(shared), copy_by(cp_async), copy_by(ldst);\n");
+                     "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = guard), store_in(shared), copy_by(cp_async), copy_by(ldst), swizzle(x, y);\n");
     mlc_directive d;
     ck_assert(mlc_plan_get(mlc_plan_default(ctx), 8, NULL, &d) && d.n == 9 && d.k[2] == 2 && d.v[8].sym == zi.sym);
     mlc_ctx_free(ctx);
