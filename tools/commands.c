@@ -176,6 +176,24 @@ static void choose_arch(Args *a) {
     printf("no GPU is here: kernels are compiled for sm_90a\n");
 }
 
+/* What ptxas says of the kernels.  Memory that a plan keeps in registers is to be there, and what is asked of the chip is to be done. */
+static bool kernels_good(const mlc_module *m, const char *name) {
+    mlc_kernel_info k;
+    const char *warning;
+    bool good = true;
+    for (int i = 0; mlc_module_kernel(m, i, &k); i++) {
+        if (!k.registers) continue;
+        printf("plan %s: %s: %d registers, %lld bytes spilled, %lld local, %lld shared\n", name, k.name, k.registers, (long long)k.spilled,
+               (long long)k.local, (long long)k.shared);
+        if (k.keeps && (k.spilled || k.local))
+            good = complain("plan %s: %s keeps memory in registers, and %lld bytes of a thread are not there; keep less, or take smaller tiles "
+                            "or fewer threads", name, k.name, (long long)(k.local ? k.local : k.spilled)) == EXIT_GOOD;
+    }
+    for (int i = 0; (warning = mlc_module_kernel_warning(m, i)); i++)
+        good = complain("plan %s: the chip does not do what the kernels ask for: %s", name, warning) == EXIT_GOOD;
+    return good;
+}
+
 static bool lowers(const Job *j, const Args *a, mlc_plan *plan, const char *name) {
     mlc_error_info e;
     FILE *nowhere = fopen("/dev/null", "w");
@@ -184,7 +202,9 @@ static bool lowers(const Job *j, const Args *a, mlc_plan *plan, const char *name
     if (good && is_cuda(a)) { /* kernels are compiled too */
         mlc_module *m = mlc_compile(plan, j->n_outputs, j->output, &a->options, &e);
         good = m != NULL;
+        bool as_planned = !m || kernels_good(m, name);
         mlc_module_free(m);
+        if (!as_planned) return false;
     }
     if (good) return true;
     const char *why = nowhere ? e.message : "/dev/null cannot be opened";

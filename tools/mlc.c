@@ -48,7 +48,7 @@ static const Command commands[] = {
     { "check", "check P.mlc [options]", "Reads a program and lowers it under none, each of its plans and each --schedule; with\n"
       "--target cuda also compiles it, kernels too, whether or not a GPU is here.\n", cmd_check,
       .plans = true },
-    { "explain", "explain P.mlc [--level algorithm|schedule|nest|loops|c|cuda] [options]",
+    { "explain", "explain P.mlc [--level algorithm|schedule|nest|loops|c|cuda|ptx|sass] [options]",
       "Prints a program at a level; loops where none is given.\n", cmd_explain, .own = { OPT_LEVEL } },
     { "emit", "emit P.mlc -o PREFIX [--name F] [--object] [--openmp] [options]",
       "Writes PREFIX.c and PREFIX.h (and PREFIX.o) that need nothing of mlc; files that mlc did not write stay.\n", cmd_emit,

@@ -156,6 +156,20 @@ MLC_API bool mlc_gpu(int i, mlc_gpu_info *info, mlc_error_info *error);
  * none is found. */
 MLC_API bool mlc_gpu_compiler(char *text, size_t size, mlc_error_info *error);
 
+/* What ptxas said of a module's kernel i, of the variant for buffers with dense rows. */
+typedef struct {
+    const char *name;
+    int registers;   /* of a thread; 0: nothing is known, since the driver compiles the kernel for a GPU newer than NVRTC */
+    int64_t spilled; /* bytes of the stores and loads that registers did not suffice for */
+    int64_t local;   /* bytes of a thread's own memory, which is not in registers */
+    int64_t shared;  /* bytes of a block, fixed in the code; what a launch asks for is not in it */
+    bool keeps;      /* the plan keeps memory in registers (store_in): spilled and local are to be 0 */
+} mlc_kernel_info;
+MLC_API int mlc_module_kernels(const mlc_module *m);
+MLC_API bool mlc_module_kernel(const mlc_module *m, int i, mlc_kernel_info *info);
+/* A line of ptxas on something that was asked of the chip and is not done (C75xx), the i-th; NULL: there are no more. */
+MLC_API const char *mlc_module_kernel_warning(const mlc_module *m, int i);
+
 /* ---- looking ---- */
 
 /* Which box of each input do these boxes of the outputs need?  Calls `each` once an input with its dimensions;
@@ -172,8 +186,9 @@ MLC_API bool mlc_required(mlc_plan *plan, int n_outputs, const mlc_func *outputs
  * rank.  False (and *error) where there is none such, or where no one box is the largest, as of in(x + y). */
 MLC_API bool mlc_allowed(mlc_func output, mlc_box *box, mlc_error_info *error);
 
-/* Prints a level: "algorithm", "schedule", "nest" (which loops, which memory), "loops", "c", or "cuda" (kernels; no
- * GPU is needed).  False with *error where it cannot be made. */
+/* Prints a level: "algorithm", "schedule", "nest" (which loops, which memory), "loops", "c", "cuda" (kernels), "ptx" or
+ * "sass" (kernels as NVRTC and ptxas make them, with what ptxas says of each: for the target's architecture, that of the GPU that is
+ * here or sm_90a; sass takes nvdisasm or cuobjdump).  None needs a GPU.  False with *error where it cannot be made. */
 MLC_API bool mlc_explain(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const char *level,
                          const mlc_options *o, FILE *to, mlc_error_info *error);
 

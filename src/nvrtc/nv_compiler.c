@@ -3,10 +3,9 @@
  * No header of the toolkit is used: the few functions stand in nvrtc_functions with the signatures that have been the same
  * since CUDA 11.  The library stays mapped once it is loaded (RTLD_NODELETE): it is 100 MB, slow to start, and has threads
  * and handlers of its own that outlive a handle. */
-#include "nvrtc/nvrtc.h"
+#include "nvrtc/nvrtc_priv.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,42 +52,13 @@ static bool load(NvCompiler *c, const char *path) {
     return false;
 }
 
-/* Loads the first match of the pattern; the looked-for pattern joins the list of the message. */
-static bool try_glob(NvCompiler *c, StrBuf *looked, const char *pattern) {
-    glob_t found;
-    bool good = false;
-    sb_printf(looked, "%s%s", looked->n ? ", " : "", pattern);
-    if (glob(pattern, 0, NULL, &found)) return false;
-    for (size_t i = found.gl_pathc; i-- > 0 && !good;) good = load(c, found.gl_pathv[i]); /* the newest last */
-    globfree(&found);
-    return good;
-}
-
-/* A Python environment: <root>/lib/python3.12/site-packages/nvidia/... */
-static bool try_python(NvCompiler *c, Arena *a, StrBuf *looked, const char *root) {
-    return try_glob(c, looked, arena_printf(a, "%s/lib/python3*/*-packages/nvidia/cu1[23]/lib/libnvrtc.so.1[23]", root)) ||
-           try_glob(c, looked, arena_printf(a, "%s/lib/python3*/*-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.1[23]", root));
-}
-
-/* The folder above the one that a shell would start the program from. */
-static const char *root_of(Arena *a, const char *program) {
-    const char *path = getenv("PATH");
-    for (const char *p = path ? path : ""; *p; p += *p == ':') {
-        size_t n = strcspn(p, ":");
-        struct stat st;
-        if (n && !stat(arena_printf(a, "%.*s/%s", (int)n, p, program), &st)) return arena_printf(a, "%.*s/..", (int)n, p);
-        p += n;
-    }
-    return NULL;
-}
-
-static bool is_set(const char *s) {
-    return s && *s;
+static bool take(void *c, const char *path) {
+    return load(c, path);
 }
 
 static bool find(NvCompiler *c, Arena *a, StrBuf *looked) {
     const char *own = getenv("MLC_NVRTC");
-    if (is_set(own)) { /* the one that is asked for, or none */
+    if (own && *own) { /* the one that is asked for, or none */
         if (load(c, own)) return true;
         const char *why = dlerror();
         sb_printf(looked, "MLC_NVRTC is %s: %s", own, why ? why : "no NVRTC");
@@ -96,13 +66,8 @@ static bool find(NvCompiler *c, Arena *a, StrBuf *looked) {
     }
     sb_puts(looked, "looked for libnvrtc.so.13, libnvrtc.so.12");
     if (load(c, "libnvrtc.so.13") || load(c, "libnvrtc.so.12")) return true;
-    const char *toolkit[] = { getenv("CUDA_HOME"), getenv("CUDA_PATH"), root_of(a, "nvcc"), "/usr/local/cuda" };
-    for (int i = 0; i < 4; i++)
-        if (is_set(toolkit[i]) && try_glob(c, looked, arena_printf(a, "%s/lib*/libnvrtc.so.1[23]", toolkit[i]))) return true;
-    const char *python[] = { getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"), root_of(a, "python3"), "/usr/local" };
-    for (int i = 0; i < 4; i++)
-        if (is_set(python[i]) && try_python(c, a, looked, python[i])) return true;
-    return false;
+    const NvSearch s = { take, c, "lib*/libnvrtc.so.1[23]", "cuda_nvrtc", "lib/libnvrtc.so.1[23]" };
+    return nv_search(&s, a, looked);
 }
 
 /* Path, version and file: whatever may change what it compiles to. */
@@ -174,6 +139,10 @@ static int list_flags(Arena *a, const NvOptions *o, const char *list[MOST_FLAGS]
     return n;
 }
 
+bool nv_is_virtual(const char *arch) {
+    return !strncmp(arch, "compute_", 8);
+}
+
 const char *nv_flags(Arena *a, const NvOptions *o) {
     const char *list[MOST_FLAGS];
     int n = list_flags(a, o, list);
@@ -231,7 +200,7 @@ static const void *compile(Arena *a, const NvCompiler *c, const NvOptions *o, co
     int rc = c->CompileProgram(p, list_flags(a, o, flags), flags);
     const char *log = log_of(a, c, p);
     if (rc) fault_raise(a->fault, ERR_NVRTC_FAILED, NULL, name, o->arch, *log ? first_lines(a, log) : c->GetErrorString(rc));
-    const void *code = code_of(a, c, p, !strncmp(o->arch, "compute_", 8), n);
+    const void *code = code_of(a, c, p, o->ptx || nv_is_virtual(o->arch), n);
     if (!code) fault_raise(a->fault, ERR_NVRTC_FAILED, NULL, name, o->arch, "nothing, and made no code");
     if (report) nv_report(a, log, report);
     return code;

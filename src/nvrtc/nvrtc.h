@@ -4,7 +4,8 @@
  * reports of each kernel.  The device (nv_device.c ...) needs libcuda.so.1 and a GPU: it loads cubins, holds memory, launches.
  * Nothing is global: whoever needs a compiler or a device opens it (src/pipeline/gpu.c: one of each a context).
  *
- * Variables of the environment: MLC_NVRTC and MLC_LIBCUDA name the two libraries' files; MLC_GPU_WAIT=1 waits for each kernel,
+ * Variables of the environment: MLC_NVRTC and MLC_LIBCUDA name the two libraries' files, MLC_NVDISASM that of the disassembler;
+ * MLC_GPU_WAIT=1 waits for each kernel,
  * so that an error names the one that made it. */
 #ifndef NVRTC_H
 #define NVRTC_H
@@ -39,16 +40,22 @@ typedef struct {
 typedef struct {
     const char *arch;      /* "sm_90a" */
     bool line_info;
+    bool ptx;              /* the text of PTX in place of the cubin; ptxas reports all the same */
 } NvOptions;
 /* The options that a compile is done with, one string: the other part of cache keys. */
 const char *nv_flags(Arena *a, const NvOptions *o);
 /* `arch`, where the compiler knows it; else the newest virtual one below it ("compute_120"), which the driver goes on from. */
 const char *nv_arch(Arena *a, const NvCompiler *c, const char *arch);
-/* The cubin, or PTX (text) where arch is a virtual one, in the arena.  `name` is for messages: that of the program.  Raises
+bool nv_is_virtual(const char *arch); /* "compute_120" */
+/* The cubin, or PTX (text) where it is asked for or arch is a virtual one, in the arena.  `name` is for messages: that of the program.  Raises
  * NVRTC_FAILED with the first lines of the log; report may be NULL. */
 const void *nv_compile(Arena *a, NvCompiler *c, const NvOptions *o, const char *source, const char *name, size_t *n, NvReport *report);
 /* What the log of a compile says (nv_report.c); nv_compile calls it. */
 void nv_report(Arena *a, const char *log, NvReport *report);
+
+/* The instructions of a cubin, as text, by the toolkit's nvdisasm or cuobjdump: $MLC_NVDISASM (a path: that one or none), the
+ * one in $PATH, or where NVRTC is looked for.  Raises NVDISASM_MISSING, NVDISASM_FAILED. */
+const char *nv_disassemble(Arena *a, const void *cubin, size_t n);
 
 /* ---- the device ---- */
 

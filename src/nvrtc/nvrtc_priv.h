@@ -66,6 +66,20 @@ struct NvDevice {
     _Atomic int64_t count[NV_COUNTS];
 };
 
+/* ---- finding files (nv_find.c) ---- */
+
+/* take: true where the file at a path will do.  The patterns are below the root of a toolkit, and below nvidia/cu13 or
+ * nvidia/PACKAGE of a Python environment. */
+typedef struct {
+    bool (*take)(void *user, const char *path);
+    void *user;
+    const char *in_toolkit, *package, *in_python;
+} NvSearch;
+/* Each pattern that was tried joins `looked`. */
+bool nv_search(const NvSearch *s, Arena *a, StrBuf *looked);
+/* The folder that a shell would start the program from; NULL: none. */
+const char *nv_folder_of(Arena *a, const char *program);
+
 /* False in a child of fork, where the driver must not be called. */
 bool nv_is_ours(const NvDevice *d);
 

@@ -1,7 +1,7 @@
 /* code.c - C source to a function that a module calls, and the first level of the cache.
  *
  * Under the key of a program lies its metadata, both C texts (and those of its kernels, CUDA C++) included; the
- * object is found under the digest of its C, the cubin under that of the CUDA C++.  So a program met before costs two files read (three with kernels), whichever variant a call needs. */
+ * object is found under the digest of its C, the cubin under that of the CUDA C++, with what ptxas said of it.  So a program met before costs two files read (three with kernels), whichever variant a call needs. */
 #include "pipeline/pipeline.h"
 
 #include "jit/jit.h"
@@ -64,24 +64,50 @@ void code_free(Code *c) {
     jit_unload(c->handle);
 }
 
-const void *code_cubin(Arena *a, const Options *o, NvCompiler *nvrtc, const char *source, const char *name, size_t *n, mlc_times *t) {
+/* What is kept is the code, the log's text and, in the last 8 bytes, the length of the code. */
+static bool unpack(const char *kept, size_t n, Cubin *c, const char **log) {
+    uint64_t size;
+    if (!kept || n < sizeof size + 1) return false;
+    memcpy(&size, kept + n - sizeof size, sizeof size);
+    if (size >= n - sizeof size || kept[n - sizeof size - 1]) return false;
+    c->bytes = kept;
+    c->n = (size_t)size;
+    *log = kept + size;
+    return true;
+}
+
+static void keep(Arena *a, const JitOptions *j, const char *key, const Cubin *c) {
+    uint64_t size = c->n;
+    StrBuf b;
+    sb_init(&b, a);
+    sb_putn(&b, c->bytes, c->n);
+    sb_putn(&b, c->report.log, strlen(c->report.log) + 1);
+    sb_putn(&b, (const char *)&size, sizeof size);
+    jit_blob_put(a, j, key, b.at, b.n);
+}
+
+Cubin code_cubin(Arena *a, const Options *o, NvCompiler *nvrtc, const char *source, const char *name, mlc_times *t) {
     JitOptions j = jit_options(o);
     NvOptions nv = { .arch = o->arch };
     StrBuf b;
     char key[33];
     sb_init(&b, a);
-    sb_printf(&b, "cubin\n%s\n%s\n", nv_compiler_identity(nvrtc), nv_flags(a, &nv));
+    sb_printf(&b, "cubin 2\n%s\n%s\n", nv_compiler_identity(nvrtc), nv_flags(a, &nv));
     sb_puts(&b, source);
     jit_digest(b.at, b.n, key);
     double begun = pl_now();
-    const void *cubin = jit_blob_get(a, &j, key, n);
-    t->cached = t->cached && cubin;
-    if (!cubin) {
-        cubin = nv_compile(a, nvrtc, &nv, source, name, n, NULL);
-        jit_blob_put(a, &j, key, cubin, *n);
+    size_t n;
+    Cubin c = { 0 };
+    const char *log, *kept = jit_blob_get(a, &j, key, &n);
+    bool found = unpack(kept, n, &c, &log);
+    t->cached = t->cached && found;
+    if (found) nv_report(a, log, &c.report);
+    else {
+        c.bytes = nv_compile(a, nvrtc, &nv, source, name, &c.n, &c.report);
+        keep(a, &j, key, &c);
     }
     t->kernels += pl_now() - begun;
-    return cubin;
+    return c;
 }
 
 bool code_find(Arena *a, const Options *o, const char *key, Meta *m) {

@@ -66,12 +66,25 @@ void pl_take_gpu(Compile *c) {
     Options *o = &c->options;
     if (!o->cuda || c->gpu) return;
     c->gpu = state_gpu(c->ctx, &c->fault);
-    if (!o->arch) {
-        NvDeviceInfo info;
-        nv_device_info(gpu_device(c->gpu, &c->fault), &info);
-        o->arch = nv_arch(&c->arena, gpu_compiler(c->gpu, &c->fault), arena_str(&c->arena, info.arch));
-    }
-    gpu_compiler(c->gpu, &c->fault);
+    NvCompiler *nvrtc = gpu_find_compiler(c->gpu, NULL);
+    NvDevice *device = o->arch ? NULL : gpu_find_device(c->gpu, NULL);
+    if (!nvrtc || !device) return;
+    NvDeviceInfo info;
+    nv_device_info(device, &info);
+    o->arch = nv_arch(&c->arena, nvrtc, arena_str(&c->arena, info.arch));
+}
+
+void pl_need_gpu(Compile *c) {
+    Fault device = { 0 }, nvrtc = { 0 };
+    Fault *f = &c->fault;
+    pl_take_gpu(c);
+    bool lacks_nvrtc = !gpu_find_compiler(c->gpu, &nvrtc);
+    if (!c->options.arch) gpu_find_device(c->gpu, &device);
+    if (lacks_nvrtc && device.info.code) fault_raise(f, ERR_CUDA_NEITHER, NULL, device.info.message, nvrtc.info.message);
+    const Fault *first = device.info.code ? &device : &nvrtc;
+    if (!first->info.code) return;
+    f->info = first->info;
+    fault_jump(f);
 }
 
 void pl_resolve(Compile *c) {
@@ -125,8 +138,9 @@ static void make_key(Compile *c) {
               o->profile, o->trace, o->trace ? (long long)o->most_spans : 0ll, o->interpret ? "" : code_compiler(&c->arena, o, &is_gcc));
     if (o->cuda) {
         pl_take_gpu(c);
-        NvOptions nv = { .arch = o->arch };
-        sb_printf(&b, " %s %s", nv_compiler_identity(gpu_compiler(c->gpu, &c->fault)), nv_flags(&c->arena, &nv));
+        NvOptions nv = { .arch = o->arch ? o->arch : "none" };
+        NvCompiler *nvrtc = gpu_find_compiler(c->gpu, NULL);
+        sb_printf(&b, " %s %s", nvrtc ? nv_compiler_identity(nvrtc) : "none", nv_flags(&c->arena, &nv));
     }
     XXH128_hash_t h = XXH3_128bits(b.at, b.n);
     snprintf(c->key, sizeof c->key, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
@@ -166,6 +180,26 @@ static const char *print_source(Compile *c, const Program *p, bool is_gcc) {
     return b.at;
 }
 
+typedef struct {
+    bool *keeps;
+    const Kernel *kernel; /* that the walk is in */
+} Kept;
+
+static Stmt *find_kept(StmtMap *m, Stmt *s) {
+    Kept *k = m->user;
+    if (s->kind == ST_KERNEL) k->kernel = s->u.kernel.kernel;
+    if (s->kind == ST_ALLOC && k->kernel && s->u.alloc.storage->memory == STORE_REGISTER) k->keeps[k->kernel->number] = true;
+    s = st_map_kids(m, s);
+    if (s->kind == ST_KERNEL) k->kernel = NULL;
+    return s;
+}
+
+void pl_find_kept(Arena *a, const Program *p, bool *keeps) {
+    Kept k = { .keeps = keeps };
+    StmtMap m = { .arena = a, .stmt = find_kept, .user = &k };
+    st_map(&m, p->body);
+}
+
 /* The kernels of a program: their names, and the CUDA C++ of a variant. */
 static void print_kernels(Compile *c, mlc_module *m, const Program *p, int variant) {
     StrBuf b;
@@ -177,7 +211,10 @@ static void print_kernels(Compile *c, mlc_module *m, const Program *p, int varia
     if (c->options.profile || c->options.trace)
         fault_raise(&c->fault, ERR_GPU_WATCHED, &place, first->name, c->options.profile ? "profile" : "trace");
     CHECK(&c->fault, variant == DENSE || m->meta.n_kernels == p->kernel.n);
+    pl_need_gpu(c);
     m->meta.n_kernels = p->kernel.n;
+    m->meta.keeps = ARENA_ARRAY(&m->arena, bool, p->kernel.n);
+    pl_find_kept(&c->arena, p, m->meta.keeps);
     m->meta.kernel = ARENA_ARRAY(&m->arena, const char *, p->kernel.n);
     for (int i = 0; i < p->kernel.n; i++) m->meta.kernel[i] = cg_kernel_name(&m->arena, p->kernel.at[i]);
     sb_init(&b, &c->arena);
@@ -263,7 +300,7 @@ static void open_watch(mlc_module *m, Fault *f) {
 /* Onto a device of their architecture, where one is here; else the first call does, or says what is missing. */
 static void load_kernels(Compile *c, mlc_module *m) {
     NvDeviceInfo info;
-    if (!m->meta.n_kernels || !gpu_has_device(m->gpu)) return;
+    if (!m->meta.n_kernels || !gpu_find_device(m->gpu, NULL)) return;
     double begun = pl_now();
     nv_device_info(gpu_device(m->gpu, &c->fault), &info);
     if (!strcmp(info.arch, m->options.arch) || !strncmp(m->options.arch, "compute_", 8)) module_load_kernels(m, atomic_load(&m->code[DENSE]));

@@ -70,6 +70,7 @@ static void emit(Compile *c, const char *prefix, const mlc_emit_options *e, cons
     bool is_gcc;
     StrBuf code, header;
     c->options.interpret = c->options.native = false;
+    if (pl_is_cuda(target)) fault_raise(&c->fault, ERR_EMIT_CUDA, NULL, target);
     c->options.isa = pl_isa(&c->fault, target, true);
     c->options.target = pl_isa_name(c->options.isa);
     code_compiler(&c->arena, &c->options, &is_gcc);

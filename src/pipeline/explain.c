@@ -1,7 +1,50 @@
-/* explain.c - printing every level, and the boxes of inputs that outputs need. */
+/* explain.c - printing every level. */
 #include "pipeline/pipeline.h"
 
 #include <string.h>
+
+/* ---- what NVRTC and ptxas make of kernels ---- */
+
+static bool is_of_nvrtc(const char *level) {
+    return !strcmp(level, "ptx") || !strcmp(level, "sass");
+}
+
+static void print_report(StrBuf *out, const NvReport *r, const char *arch, const char *nvrtc) {
+    size_t version = strcspn(nvrtc, " ") + 1; /* "NVRTC 13.0 /path ..." */
+    version += strcspn(nvrtc + version, " ");
+    sb_printf(out, "// for %s, by %.*s\n", arch, (int)version, nvrtc);
+    for (int i = 0; i < r->n; i++) {
+        const NvKernelReport *k = &r->kernel[i];
+        sb_printf(out, "// %s: %d registers, %lld bytes spilled, %lld local, %lld shared\n", k->name, k->registers,
+                  (long long)(k->spill_stores + k->spill_loads), (long long)k->stack, (long long)k->shared);
+    }
+    for (int i = 0; i < r->n_warnings; i++) sb_printf(out, "// %s\n", r->warning[i]);
+}
+
+/* "ptx" or "sass", for the architecture that is asked for, that of the GPU that is here, or Hopper's. */
+static void print_of_nvrtc(Compile *c, const char *level, StrBuf *out) {
+    Options *o = &c->options;
+    Arena *a = &c->arena;
+    StrBuf source;
+    NvReport report = { 0 };
+    size_t n = 0;
+    const Program *p = pl_lower(c, true);
+    if (!p->kernel.n) fault_raise(&c->fault, ERR_NO_KERNELS, NULL);
+    Place place = sch_place(a, p->kernel.at[0]->line);
+    if (!o->cuda) fault_raise(&c->fault, ERR_GPU_TARGET, &place, p->kernel.at[0]->name, o->target);
+    pl_take_gpu(c);
+    NvCompiler *nvrtc = gpu_compiler(c->gpu, &c->fault);
+    bool sass = !strcmp(level, "sass");
+    NvOptions nv = { .arch = nv_arch(a, nvrtc, o->arch ? o->arch : "sm_90a"), .ptx = !sass };
+    if (sass && nv_is_virtual(nv.arch)) fault_raise(&c->fault, ERR_NO_SASS, NULL, nv.arch);
+    sb_init(&source, a);
+    cg_cuda(&source, p, &(CgOptions){ .isa = o->isa, .symbol = CODE_SYMBOL });
+    const void *code = nv_compile(a, nvrtc, &nv, source.at, c->output[0]->name, &n, &report);
+    print_report(out, &report, nv.arch, nv_compiler_identity(nvrtc));
+    sb_puts(out, sass ? nv_disassemble(a, code, n) : code);
+}
+
+/* ---- every level ---- */
 
 static void print_level(Compile *c, const char *level, StrBuf *out) {
     if (!strcmp(level, "algorithm")) {
@@ -30,6 +73,8 @@ static void print_level(Compile *c, const char *level, StrBuf *out) {
         const Program *p = pl_lower(c, true);
         if (!p->kernel.n) fault_raise(&c->fault, ERR_NO_KERNELS, NULL);
         cg_cuda(out, p, &o);
+    } else if (is_of_nvrtc(level)) {
+        print_of_nvrtc(c, level, out);
     } else {
         fault_raise(&c->fault, ERR_LEVEL, NULL, level);
     }
@@ -40,10 +85,12 @@ bool mlc_explain(mlc_plan *plan, int n_outputs, const mlc_func *outputs, const c
     Compile c;
     Barrier b;
     volatile bool good = false;
+    mlc_options gpu = o ? *o : (mlc_options){ 0 };
+    if (level && is_of_nvrtc(level) && !gpu.target) gpu.target = "cuda"; /* they are of no other */
     pl_open(&c, plan, n_outputs, outputs);
     if (FAULT_TRY(&c.fault, b)) {
         StrBuf out;
-        pl_begin(&c, plan, n_outputs, outputs, o);
+        pl_begin(&c, plan, n_outputs, outputs, &gpu);
         if (!to) fault_raise(&c.fault, ERR_NO_STREAM, NULL);
         sb_init(&out, &c.arena);
         print_level(&c, level ? level : "", &out);

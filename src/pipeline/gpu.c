@@ -74,15 +74,28 @@ NvDevice *gpu_device(Gpu *g, Fault *f) {
     return found;
 }
 
-bool gpu_has_device(Gpu *g) {
+NvCompiler *gpu_find_compiler(Gpu *g, Fault *why) {
     Fault quiet = { 0 };
     Barrier b;
-    volatile bool has = false;
+    NvCompiler *volatile found = NULL;
     if (FAULT_TRY(&quiet, b)) {
-        has = gpu_device(g, &quiet) != NULL;
+        found = gpu_compiler(g, &quiet);
         FAULT_END(&quiet, b);
     }
-    return has;
+    if (why) *why = quiet;
+    return found;
+}
+
+NvDevice *gpu_find_device(Gpu *g, Fault *why) {
+    Fault quiet = { 0 };
+    Barrier b;
+    NvDevice *volatile found = NULL;
+    if (FAULT_TRY(&quiet, b)) {
+        found = gpu_device(g, &quiet);
+        FAULT_END(&quiet, b);
+    }
+    if (why) *why = quiet;
+    return found;
 }
 
 /* ---- asking, without a context ---- */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAGIC = 0x4d4c4333 };
+enum { MAGIC = 0x4d4c4334 };
 
 /* ---- from a program ---- */
 
@@ -154,7 +154,10 @@ void meta_write(StrBuf *out, const Meta *m) {
     }
     for (int v = 0; v < VARIANTS; v++) put_str(out, m->source[v]);
     put_int(out, m->n_kernels);
-    for (int i = 0; i < m->n_kernels; i++) put_str(out, m->kernel[i]);
+    for (int i = 0; i < m->n_kernels; i++) {
+        put_str(out, m->kernel[i]);
+        put_int(out, m->keeps[i]);
+    }
     for (int v = 0; v < VARIANTS; v++) put_str(out, m->cuda[v]);
 }
 
@@ -214,8 +217,11 @@ static void get_param(Reader *r, MetaParam *p) {
 static void get_kernels(Reader *r, Meta *m) {
     m->n_kernels = (int)get_int(r, 0, 1 << 20);
     m->kernel = ARENA_ARRAY(r->arena, const char *, r->bad ? 1 : m->n_kernels + 1);
-    for (int i = 0; i < m->n_kernels && !r->bad; i++)
+    m->keeps = ARENA_ARRAY(r->arena, bool, r->bad ? 1 : m->n_kernels + 1);
+    for (int i = 0; i < m->n_kernels && !r->bad; i++) {
         if (!(m->kernel[i] = get_str(r))) r->bad = true;
+        m->keeps[i] = get_int(r, 0, 1);
+    }
     for (int v = 0; v < VARIANTS && !r->bad; v++) m->cuda[v] = get_str(r);
 }
 

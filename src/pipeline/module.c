@@ -93,6 +93,35 @@ const char *mlc_module_cuda(const mlc_module *m) {
     return m ? m->meta.cuda[DENSE] : NULL;
 }
 
+int mlc_module_kernels(const mlc_module *m) {
+    return m ? m->meta.n_kernels : 0;
+}
+
+static const NvReport *report_of(const mlc_module *m) {
+    const Code *c = m ? atomic_load(&m->code[DENSE]) : NULL;
+    return c && c->cubin ? &c->report : NULL;
+}
+
+bool mlc_module_kernel(const mlc_module *m, int i, mlc_kernel_info *info) {
+    const NvReport *r = report_of(m);
+    if (!r || !info || i < 0 || i >= m->meta.n_kernels) return false;
+    *info = (mlc_kernel_info){ .name = m->meta.kernel[i], .keeps = m->meta.keeps[i] };
+    for (int k = 0; k < r->n; k++) {
+        const NvKernelReport *of = &r->kernel[k];
+        if (strcmp(of->name, info->name)) continue;
+        info->registers = of->registers;
+        info->spilled = of->spill_stores + of->spill_loads;
+        info->local = of->stack;
+        info->shared = of->shared;
+    }
+    return true;
+}
+
+const char *mlc_module_kernel_warning(const mlc_module *m, int i) {
+    const NvReport *r = report_of(m);
+    return r && i >= 0 && i < r->n_warnings ? r->warning[i] : NULL;
+}
+
 /* ---- what memoized Funcs keep ---- */
 
 void mlc_module_memo_limit(mlc_module *m, size_t bytes) {
@@ -260,15 +289,14 @@ static void note_kernel_error(Fault *f, ErrCode code, const char *const *text, c
 }
 
 Code *module_build(mlc_module *m, int variant, mlc_times *t) {
-    const void *cubin = NULL;
-    size_t n = 0;
+    Cubin cubin = { 0 };
     if (m->meta.n_kernels) {
         NvCompiler *nvrtc = gpu_compiler(m->gpu, m->arena.fault);
-        cubin = code_cubin(&m->arena, &m->options, nvrtc, m->meta.cuda[variant], m->meta.kernel[0], &n, t);
+        cubin = code_cubin(&m->arena, &m->options, nvrtc, m->meta.cuda[variant], m->meta.kernel[0], t);
     }
     Code *c = code_build(&m->arena, &m->options, m->meta.source[variant], m->ext, m->n_ext, t);
-    c->cubin = cubin;
-    c->n_cubin = n;
+    c->cubin = cubin.bytes;
+    c->report = cubin.report;
     return c;
 }
 

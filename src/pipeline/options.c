@@ -27,8 +27,7 @@ CpuIsa pl_isa(Fault *f, const char *target, bool emit) {
     fault_raise(f, ERR_TARGET, NULL, target);
 }
 
-/* "cuda", the GPU that is here, or "cuda-sm_90a". */
-static bool is_cuda(const char *target) {
+bool pl_is_cuda(const char *target) {
     return !strncmp(target, "cuda", 4) && (!target[4] || target[4] == '-');
 }
 
@@ -74,7 +73,7 @@ Options pl_options(Fault *f, const mlc_options *o) {
     if (r.opt < 0 || r.opt > 3) fault_raise(f, ERR_OPT_LEVEL, NULL, r.opt);
     r.interpret = !strcmp(target, "interpret");
     if (r.interpret && (r.profile || r.trace)) fault_raise(f, ERR_WATCH_INTERPRET, NULL);
-    r.cuda = is_cuda(target);
+    r.cuda = pl_is_cuda(target);
     if (r.cuda) r.arch = gpu_arch(f, target);
     if (!r.interpret) r.isa = pl_isa(f, r.cuda ? "host" : target, false);
     r.native = r.cuda || !strcmp(target, "host");

@@ -34,6 +34,7 @@ Options pl_options(Fault *f, const mlc_options *o);
 const char *pl_isa_name(CpuIsa isa);
 /* `emit`: "host" is avx2, since the machine that will run it is unknown. */
 CpuIsa pl_isa(Fault *f, const char *target, bool emit);
+bool pl_is_cuda(const char *target); /* "cuda", the GPU that is here, or "cuda-sm_90a" */
 
 /* ---- the metadata of a module: all that a call needs besides the code (meta.c) ---- */
 
@@ -66,6 +67,7 @@ typedef struct {
     const char *source[VARIANTS]; /* C */
     int n_kernels;                /* of a GPU; 0: it needs none */
     const char **kernel;          /* their names, by number */
+    bool *keeps;                  /* of each: the plan keeps memory in its registers */
     const char *cuda[VARIANTS];   /* their CUDA C++; NULL where there are none */
 } Meta;
 
@@ -95,7 +97,7 @@ typedef struct {
     const WatchRow *watch;   /* the stages that it reports on, NULL: none */
     const char *const *span; /* three texts a kind of span, or NULL */
     const void *cubin;       /* its kernels, NULL: none */
-    size_t n_cubin;
+    NvReport report;         /* what ptxas said of them */
     NvModule *kernels;       /* on the device, from the first call on */
 } Code;
 
@@ -106,7 +108,12 @@ void code_free(Code *c);
 bool code_find(Arena *a, const Options *o, const char *key, Meta *m);
 void code_keep(Arena *a, const Options *o, const char *key, const Meta *m);
 /* Compiles `source` by NVRTC, or finds what it gave before: a blob under the digest of source, compiler and flags. */
-const void *code_cubin(Arena *a, const Options *o, NvCompiler *nvrtc, const char *source, const char *name, size_t *n, mlc_times *t);
+typedef struct {
+    const void *bytes;
+    size_t n;
+    NvReport report;
+} Cubin;
+Cubin code_cubin(Arena *a, const Options *o, NvCompiler *nvrtc, const char *source, const char *name, mlc_times *t);
 /* Compiles to an object file at `path`, for ahead-of-time use. */
 void code_object(Arena *a, const Options *o, const char *source, const char *path, bool openmp);
 /* Path, kind and identity of the compiler, as text that changes when it does. */
@@ -135,7 +142,9 @@ void gpu_unref(Gpu *g);
 /* Both raise where there is none. */
 NvCompiler *gpu_compiler(Gpu *g, Fault *f);
 NvDevice *gpu_device(Gpu *g, Fault *f);
-bool gpu_has_device(Gpu *g); /* opens it, and says nothing where there is none */
+/* The same, quietly: NULL, with the message in `why` (may be NULL) where there is none. */
+NvCompiler *gpu_find_compiler(Gpu *g, Fault *why);
+NvDevice *gpu_find_device(Gpu *g, Fault *why);
 
 /* ---- modules ---- */
 
@@ -204,9 +213,14 @@ void pl_open(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs);
 void pl_close(Compile *c);
 void pl_begin(Compile *c, mlc_plan *plan, int n, const mlc_func *outputs, const mlc_options *o);
 void pl_resolve(Compile *c);
-/* Target cuda: finds the compiler of kernels, and the architecture where the options name none. */
+/* Target cuda: the architecture of the GPU that is here, where the options name none.  Says nothing of what is missing:
+ * a program without kernels needs none of it. */
 void pl_take_gpu(Compile *c);
+/* Raises what is missing, where the compiler of kernels is or no architecture is known. */
+void pl_need_gpu(Compile *c);
 Program *pl_lower(Compile *c, bool dense);
+/* Which kernels (by number) have memory that the plan keeps in registers. */
+void pl_find_kept(Arena *a, const Program *p, bool *keeps);
 Program *pl_lower_nest(Compile *c); /* the first pass alone: loops and memory as the plan has them */
 /* mlc_required of a program that is lowered already; raises (required.c). */
 void pl_required(Compile *c, const Program *p, const mlc_box *box,

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 Suite *nvrtc_suite(void);
 
@@ -125,6 +127,8 @@ START_TEST(options_are_keys) {
     ck_assert_str_eq(nv_arch(&arena, c, "sm_103a"), "compute_100");
     ck_assert_str_eq(nv_arch(&arena, c, "sm_70"), "sm_70");
     ck_assert(!strncmp(compiled(c, "compute_100", "good", NULL), "PTX --gpu-architecture=compute_100 ", 35));
+    size_t n;
+    ck_assert(!strncmp(nv_compile(&arena, c, &(NvOptions){ .arch = "sm_90a", .ptx = true }, "good", "k", &n, NULL), "PTX --gpu-architecture=sm_90a ", 30));
     nv_compiler_close(c);
 }
 END_TEST
@@ -186,6 +190,58 @@ START_TEST(the_log_is_read) {
     ck_assert_ptr_nonnull(strstr(r.warning[0], "(C7508)"));
     nv_report(&arena, "", &r);
     ck_assert_int_eq(r.n + r.n_warnings, 0);
+}
+END_TEST
+
+/* ---- the disassembler: a program of the shell stands in for it ---- */
+
+/* The text of a "cubin", or NULL and an error in `fault`. */
+static const char *disassembled(const char *cubin) {
+    Barrier b;
+    const char *volatile text = NULL;
+    memset(&fault, 0, sizeof fault);
+    if (FAULT_TRY(&fault, b)) {
+        text = nv_disassemble(&arena, cubin, strlen(cubin));
+        FAULT_END(&fault, b);
+    }
+    return text;
+}
+
+static void write_script(const char *path, const char *body) {
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fprintf(f, "#!/bin/sh\n%s\n", body);
+    fclose(f);
+    ck_assert_int_eq(chmod(path, 0700), 0);
+}
+
+START_TEST(sass_is_read) {
+    char dir[] = "/tmp/mlc-sass-XXXXXX", own[64], other[64], want[400];
+    const char *path = getenv("PATH");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(own, sizeof own, "%s/own", dir);
+    snprintf(other, sizeof other, "%s/cuobjdump", dir);
+    setenv("MLC_NVDISASM", own, 1);
+    ck_assert_ptr_null(disassembled("code"));
+    snprintf(want, sizeof want, "no disassembler of GPU code was found: MLC_NVDISASM is %s: No such file or directory; install the CUDA toolkit "
+             "or Python's nvidia-cuda-nvdisasm, or set MLC_NVDISASM to the path of nvdisasm or cuobjdump", own);
+    ck_assert_str_eq(fault.info.message, want);
+    write_script(own, "echo \"$1\"; cat \"$2\"");
+    ck_assert_str_eq(disassembled("HGMMA\n"), "-c\nHGMMA\n");
+    write_script(own, "echo too new >&2; exit 3");
+    ck_assert_ptr_null(disassembled("code"));
+    snprintf(want, sizeof want, "%s cannot disassemble the kernels: too new; take a disassembler as new as NVRTC, or look at --level ptx", own);
+    ck_assert_str_eq(fault.info.message, want);
+    write_script(other, "echo \"$1\"; cat \"$2\"");
+    unsetenv("MLC_NVDISASM");
+    char *before = strdup(path ? path : ""), now[600];
+    snprintf(now, sizeof now, "%s:%.500s", dir, before);
+    setenv("PATH", now, 1);
+    const char *found = disassembled("HMMA\n"); /* nvdisasm, where it is in the path, comes first and knows no such code */
+    ck_assert(!found ? fault.info.code == ERR_NVDISASM_FAILED : !strcmp(found, "-sass\nHMMA\n"));
+    setenv("PATH", before, 1);
+    free(before);
+    unlink(own), unlink(other), rmdir(dir);
 }
 END_TEST
 
@@ -262,6 +318,7 @@ Suite *nvrtc_suite(void) {
     tcase_add_test(t, options_are_keys);
     tcase_add_loop_test(t, failures_are_said, 0, (int)(sizeof failures / sizeof *failures));
     tcase_add_test(t, the_log_is_read);
+    tcase_add_test(t, sass_is_read);
     tcase_add_test(t, nvrtc_makes_cubins);
     tcase_add_test(t, nvrtc_fails_alike);
     suite_add_tcase(s, t);

@@ -124,6 +124,101 @@ START_TEST(levels) {
 }
 END_TEST
 
+/* What mlc_explain prints of plan gpu, or its message. */
+static const char *explained(const char *level, const char *target) {
+    static char out[1 << 15];
+    static mlc_error_info e;
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_program *p = mlc_program_parse(ctx, text, "t.mlc");
+    mlc_func f = mlc_program_output(p, 0);
+    FILE *to = fmemopen(out, sizeof out, "w");
+    bool good = mlc_explain(mlc_program_find_plan(p, "gpu"), mlc_outs(f), level, &(mlc_options){ .target = target }, to, &e);
+    fclose(to);
+    mlc_ctx_free(ctx);
+    return good ? out : e.message;
+}
+
+static void begins(const char *said, const char *with) {
+    ck_assert_msg(!strncmp(said, with, strlen(with)), "%.300s", said);
+}
+
+/* A library that answers with its options shows what is asked of NVRTC; nothing of this takes a device. */
+START_TEST(levels_of_nvrtc) {
+    setenv("MLC_LIBCUDA", "/none", 1);
+    setenv("MLC_NVRTC", built("fake_nvrtc.so"), 1);
+    begins(explained("ptx", NULL), "// for sm_90a, by NVRTC 12.34\nPTX --gpu-architecture=sm_90a ");
+    begins(explained("ptx", "cuda-sm_80"), "// for sm_80, by NVRTC 12.34\nPTX --gpu-architecture=sm_80 ");
+    begins(explained("ptx", "cuda-sm_103a"), "// for compute_100, by NVRTC 12.34\nPTX --gpu-architecture=compute_100 ");
+    ck_assert_str_eq(explained("sass", "cuda-sm_103a"), "the architecture is newer than NVRTC: there is PTX for compute_100, which the driver "
+                     "compiles, and no SASS; take a newer NVRTC, or --level ptx");
+    begins(explained("ptx", "avx2"), "t.mlc:5: schedule f: gpu_tile(x, y, xo, yo, xi, yi, 16, 4): the plan runs f on a GPU, and the target avx2 has none");
+    setenv("MLC_NVDISASM", "/bin/echo", 1);
+    begins(explained("sass", NULL), "// for sm_90a, by NVRTC 12.34\n-c ");
+    unsetenv("MLC_NVDISASM");
+    setenv("MLC_NVRTC", "/none", 1);
+    begins(explained("ptx", NULL), "NVRTC, which compiles for GPUs, was not found: MLC_NVRTC is /none: ");
+}
+END_TEST
+
+/* What ptxas says of kernels comes with the module, also out of the cache. */
+START_TEST(modules_know_their_kernels) {
+    mlc_kernel_info k;
+    unsetenv("MLC_NVRTC");
+    setenv("MLC_LIBCUDA", "/none", 1);
+    if (!mlc_gpu_compiler(NULL, 0, NULL)) {
+        printf("  skipped: modules_know_their_kernels: there is no NVRTC\n");
+        return;
+    }
+    static const char kept[] = "mlc 1\ninput in: f32[2];\ng(x, y) = in(x, y) * 2;\nf(x, y) = g(x, y) + g(x + 1, y);\noutput f;\n"
+                               "plan p { f: gpu_tile(x, y, xo, yo, xi, yi, 32, 4); g: compute_at(f, xi), unroll(x), store_in(register); }\n";
+    for (int i = 0; i < 2; i++) {
+        mlc_error_info e;
+        mlc_module *m = compile_with(i ? kept : text, i ? "p" : "gpu", &(mlc_options){ .target = "cuda-sm_90a" }, &e);
+        ck_assert_msg(m != NULL, "%s", e.message);
+        ck_assert_int_eq(mlc_module_kernels(m), 1);
+        ck_assert(mlc_module_kernel(m, 0, &k) && !mlc_module_kernel(m, 1, &k));
+        ck_assert_str_eq(k.name, "f_kernel");
+        ck_assert_int_gt(k.registers, 0);
+        ck_assert_int_eq(k.spilled + k.local, 0);
+        ck_assert(k.keeps == (i == 1));
+        ck_assert_ptr_null(mlc_module_kernel_warning(m, 0));
+        mlc_module_free(m);
+    }
+    ck_assert(!mlc_module_kernel(NULL, 0, &k) && !mlc_module_kernels(NULL));
+}
+END_TEST
+
+/* ---- what is missing ---- */
+
+/* A plan without kernels needs neither library; one with kernels says what it lacks, both where both are missing. */
+START_TEST(what_is_missing_is_said) {
+    static const char both[] = "two things are missing. there is no CUDA driver: /none: cannot open shared object file: No such file or directory; "
+                               "install NVIDIA's driver for the GPU, or set MLC_LIBCUDA to the path of its libcuda.so.1. NVRTC, which compiles "
+                               "for GPUs, was not found: MLC_NVRTC is /none: /none: cannot open shared object file: No such file or directory; "
+                               "install the CUDA toolkit or Python's nvidia-cuda-nvrtc, or set MLC_NVRTC to the path of libnvrtc.so.13";
+    mlc_error_info e;
+    setenv("MLC_NVRTC", "/none", 1);
+    setenv("MLC_LIBCUDA", "/none", 1);
+    mlc_module *m = compile("cpu", "cuda");
+    mlc_buffer *b[] = { mlc_wrap(src[0], W, H), mlc_wrap(dst[0], W, H) };
+    ck_assert_msg(!mlc_run(m, 2, b, 0, NULL, &e), "%s", e.message);
+    check_result();
+    mlc_module_free(m);
+    refused(text, "gpu", &(mlc_options){ .target = "cuda" }, both);
+    setenv("MLC_NVRTC", built("fake_cpp.so"), 1);
+    refused(text, "gpu", &(mlc_options){ .target = "cuda" },
+            "there is no CUDA driver: /none: cannot open shared object file: No such file or directory; install NVIDIA's driver for the GPU, or "
+            "set MLC_LIBCUDA to the path of its libcuda.so.1");
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_program *p = mlc_program_parse(ctx, text, "t.mlc");
+    mlc_func f = mlc_program_output(p, 0);
+    ck_assert(!mlc_emit(mlc_program_find_plan(p, "cpu"), mlc_outs(f), "/tmp/mlc-none", NULL, &(mlc_options){ .target = "cuda" }, &e));
+    ck_assert_str_eq(e.message, "mlc emits C for a CPU alone, and 'cuda' is a GPU; use host, avx512, avx2, sse4 or plain, or print kernels with "
+                     "mlc explain --level ptx");
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 /* ---- the cache ---- */
 
 START_TEST(the_cache_keeps_cubins) {
@@ -385,6 +480,31 @@ START_TEST(the_tool) {
 }
 END_TEST
 
+/* 64 sums a thread of 1024 fill all of its registers, and leave none to reckon with. */
+START_TEST(the_tool_reads_ptxas) {
+    static const char sums[] = "mlc 1\ninput a: f32[2];\ninput b: f32[2];\nrdom k(0, 64);\nc(x, y) = f32(0.0);\nc(x, y) += a(k, y) * b(x, k);\n"
+        "f(x, y) = c(x, y);\noutput f;\nplan p {\n"
+        "  f: tile(x, y, xo, yo, xi, yi, 256, 256), split(xi, u, xi, 32), split(yi, v, yi, 32), reorder(u, v, xi, yi), unroll(u), unroll(v),"
+        " gpu_blocks(xo, yo), gpu_threads(xi, yi);\n"
+        "  c: compute_at(f, xo), store_in(register), split(x, u, xi, 32), split(y, v, yi, 32), reorder(u, v, xi, yi), unroll(u), unroll(v),"
+        " gpu_threads(xi, yi);\n"
+        "  c.u0: split(x, u, xi, 32), split(y, v, yi, 32), reorder(u, v, k, xi, yi), unroll(u), unroll(v), gpu_threads(xi, yi);\n}\n";
+    char file[] = "/tmp/mlc-gpu-XXXXXX", command[200];
+    unsetenv("MLC_NVRTC");
+    setenv("MLC_LIBCUDA", "/none", 1);
+    if (!getenv("MLC") || !mlc_gpu_compiler(NULL, 0, NULL)) {
+        printf("  skipped: the_tool_reads_ptxas: there is no NVRTC\n");
+        return;
+    }
+    int fd = mkstemp(file);
+    ck_assert(fd >= 0 && write(fd, sums, sizeof sums - 1) == (ssize_t)sizeof sums - 1 && !close(fd));
+    snprintf(command, sizeof command, "check --target cuda %s", file);
+    const char *out = said(command);
+    ck_assert_msg(strstr(out, "plan p: f_kernel: ") && strstr(out, "mlc: plan p: f_kernel keeps memory in registers, and ") && strstr(out, "[1]"), "%s", out);
+    unlink(file);
+}
+END_TEST
+
 Suite *gpu_suite(void) {
     Suite *s = suite_create("gpu");
     TCase *t = tcase_create("gpu");
@@ -392,6 +512,9 @@ Suite *gpu_suite(void) {
     tcase_set_timeout(t, 120);
     tcase_add_test(t, what_is_refused);
     tcase_add_test(t, levels);
+    tcase_add_test(t, levels_of_nvrtc);
+    tcase_add_test(t, modules_know_their_kernels);
+    tcase_add_test(t, what_is_missing_is_said);
     tcase_add_test(t, the_cache_keeps_cubins);
     tcase_add_test(t, kinds_of_targets);
     tcase_add_test(t, gaps_of_outputs_stay);
@@ -401,6 +524,7 @@ Suite *gpu_suite(void) {
     tcase_add_test(t, tensors_on_the_device);
     tcase_add_test(t, copies_ask_for_aligned_rows);
     tcase_add_test(t, the_tool);
+    tcase_add_test(t, the_tool_reads_ptxas);
     suite_add_tcase(s, t);
     return s;
 }

@@ -396,7 +396,7 @@ START_TEST(options_are_checked) {
     ck_assert_ptr_null(mlc_compile(NULL, 0, NULL, NULL, &e));
     ck_assert_str_eq(e.message, "no outputs are given; name at least one Func");
     ck_assert(!mlc_explain(NULL, mlc_outs(p.out), "asm", NULL, stdout, &e));
-    ck_assert_str_eq(e.message, "there is no level 'asm'; use algorithm, schedule, nest, loops, c or cuda");
+    ck_assert_str_eq(e.message, "there is no level 'asm'; use algorithm, schedule, nest, loops, c, cuda, ptx or sass");
     ck_assert(!mlc_bind(p.out, mlc_wrap(dst[0], W, H)));
     ck_assert_str_eq(mlc_error(p.ctx), "bind: out is no input; bind buffers to what mlc_input_new made");
     mlc_ctx_free(p.ctx);
