@@ -156,6 +156,21 @@ MLC_API bool mlc_gpu(int i, mlc_gpu_info *info, mlc_error_info *error);
  * none is found. */
 MLC_API bool mlc_gpu_compiler(char *text, size_t size, mlc_error_info *error);
 
+/* A call that is recorded once and replayed (a CUDA graph): one start for all of its kernels, which costs the host little however many
+ * they are.  Its buffers lie on the device (mlc_buffer_to_device) and their descriptors live as long as the graph; the plan has no part
+ * for the host and no copies between kernels, else making it is an error.  Replays compute with what the buffers' memory holds
+ * then.  NULL on failure, with the reason in *error (may be NULL).  One thread at a time may use a graph; it keeps its module. */
+typedef struct mlc_graph mlc_graph;
+MLC_API mlc_graph *mlc_graph_new(mlc_module *m, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params,
+                                 mlc_error_info *error);
+/* Other buffers, of whatever sizes, and other params from the next replay on.  0, or the error's code: then the graph stays as it was. */
+MLC_API int mlc_graph_update(mlc_graph *g, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params,
+                             mlc_error_info *error);
+/* Starts a replay in a stream (NULL: the default one), and waits for nothing.  Replays of one graph follow each other. */
+MLC_API int mlc_graph_run(mlc_graph *g, void *stream, mlc_error_info *error);
+/* Waits for the last replay. */
+MLC_API void mlc_graph_free(mlc_graph *g);
+
 /* What ptxas said of a module's kernel i, of the variant for buffers with dense rows. */
 typedef struct {
     const char *name;

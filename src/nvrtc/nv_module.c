@@ -54,6 +54,12 @@ void nv_module_free(NvModule *m) {
     d->hook.resize(d->hook.user, m, 0);
 }
 
+/* MLC_GPU_WAIT: what a stream records runs later, and is not waited for. */
+static int wait_for(NvDevice *d, CuStream stream) {
+    int recording = 0, rc = d->driver.cuStreamIsCapturing(stream, &recording);
+    return rc || recording ? rc : d->driver.cuStreamSynchronize(stream);
+}
+
 int nv_launch(NvModule *m, int kernel, void *stream, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args) {
     NvDevice *d = m->device;
     if (kernel < 0 || kernel >= m->n || shared < 0 || shared > d->info.shared_limit) return CU_INVALID_VALUE;
@@ -67,7 +73,7 @@ int nv_launch(NvModule *m, int kernel, void *stream, const int64_t grid[3], cons
     if (!rc)
         rc = d->driver.cuLaunchKernel(m->kernel[kernel], (unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2], (unsigned)threads[0],
                                       (unsigned)threads[1], (unsigned)threads[2], (unsigned)shared, stream, args, NULL);
-    if (!rc && d->wait) rc = d->driver.cuStreamSynchronize(stream);
+    if (!rc && d->wait) rc = wait_for(d, stream);
     nv_leave(d, e);
     if (!rc) atomic_fetch_add_explicit(&d->count[NV_LAUNCHES], 1, memory_order_relaxed);
     return rc;

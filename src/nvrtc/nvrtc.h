@@ -96,6 +96,8 @@ typedef struct {
 NvEntered nv_enter(NvDevice *d);
 void nv_leave(NvDevice *d, NvEntered e);
 
+enum { NV_OUT_OF_MEMORY = 2 }; /* the driver's number */
+
 /* What runs: each gives 0 or the driver's error number (nv_error_name), and none waits unless it says so.  stream: a CUstream,
  * NULL: the default one of the context. */
 int nv_launch(NvModule *m, int kernel, void *stream, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args);
@@ -108,8 +110,17 @@ int nv_wait(NvDevice *d, void *stream);                                         
 void nv_memory_info(NvDevice *d, size_t *unused, size_t *total);
 const char *nv_error_name(NvDevice *d, int error); /* "CUDA_ERROR_ILLEGAL_ADDRESS" */
 
+/* Launches that are recorded and replayed together.  begin gives the stream in which nv_launch records; end makes of them what launch
+ * starts, or drops them.  free waits for nothing.  new raises CUDA_FAILED; the others give the driver's error number. */
+typedef struct NvGraph NvGraph;
+NvGraph *nv_graph_new(NvDevice *d, Fault *f);
+void nv_graph_free(NvGraph *g);
+int nv_graph_begin(NvGraph *g, void **stream);
+int nv_graph_end(NvGraph *g, bool keep);
+int nv_graph_launch(NvGraph *g, void *stream);
+
 /* What was done since the device was opened; reserved: bytes that the pool has of the device now. */
-enum { NV_LAUNCHES, NV_ALLOCATIONS, NV_FREES, NV_COPIES_THERE, NV_BYTES_THERE, NV_COPIES_HOME, NV_BYTES_HOME, NV_COUNTS };
+enum { NV_LAUNCHES, NV_ALLOCATIONS, NV_FREES, NV_COPIES_THERE, NV_BYTES_THERE, NV_COPIES_HOME, NV_BYTES_HOME, NV_REPLAYS, NV_COUNTS };
 typedef struct {
     int64_t count[NV_COUNTS], reserved;
 } NvStats;

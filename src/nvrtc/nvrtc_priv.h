@@ -14,6 +14,8 @@ typedef struct CuModuleOf *CuModule;
 typedef struct CuFunctionOf *CuFunction;
 typedef struct CuStreamOf *CuStream;
 typedef struct CuPoolOf *CuPool;
+typedef struct CuGraphOf *CuGraph;
+typedef struct CuGraphExecOf *CuGraphExec;
 
 enum { /* CUresult */
     CU_OK = 0, CU_INVALID_VALUE = 1, CU_OUT_OF_MEMORY = 2, CU_NOT_INITIALIZED = 3, CU_NO_DEVICE = 100
@@ -36,6 +38,11 @@ typedef struct { /* CUmemPoolProps */
     unsigned char reserved[54];
 } CuPoolProps;
 enum { CU_ALLOC_PINNED = 1, CU_LOCATION_DEVICE = 1 };
+
+typedef struct { /* CUgraphExecUpdateResultInfo */
+    int result;
+    void *node, *from;
+} CuUpdateInfo;
 
 typedef struct {
     void *library;

@@ -17,6 +17,7 @@ struct GpuCall {
     NvDevice *device;
     NvModule *kernels;
     void *stream;
+    Recording *recording; /* NULL: the call is done */
     NvEntered entered; /* the context is current while the code runs */
     HookUser user; /* what all hooks of the call see: begins with the module's own */
     mlc_hooks hooks;
@@ -66,7 +67,7 @@ static int slot_of(const GpuCall *g, const mlc_gpu_memory *m) {
 
 static int take(GpuCall *g, mlc_call *call, mlc_gpu_memory *m, bool on_device) {
     if (on_device && !m->device) {
-        int e = nv_alloc(g->device, call->stream, m->bytes, &m->device);
+        int e = g->recording ? recording_take(g->recording, m->bytes, &m->device) : nv_alloc(g->device, call->stream, m->bytes, &m->device);
         if (e) return no_room(g, call, m->bytes, e);
         m->owned |= MLC_ON_DEVICE;
     }
@@ -81,6 +82,13 @@ static int take(GpuCall *g, mlc_call *call, mlc_gpu_memory *m, bool on_device) {
     return 0;
 }
 
+/* A replay launches kernels and does nothing else: the host would do its part now alone. */
+static int not_replayed(GpuCall *g, mlc_call *call, int slot) {
+    if (slot < 0) fault_note(&g->fault, ERR_GRAPH_HOST, NULL, g->module->meta.kernel[0]);
+    else fault_note(&g->fault, ERR_GRAPH_SLOT, NULL, g->module->meta.slot[slot].name);
+    return failed(call, slot < 0 ? ERR_GRAPH_HOST : ERR_GRAPH_SLOT);
+}
+
 static int hook_move(void *user, void *c, mlc_gpu_memory *m, int to_device, int what) {
     GpuCall *g = call_of(user);
     mlc_call *call = c;
@@ -91,8 +99,10 @@ static int hook_move(void *user, void *c, mlc_gpu_memory *m, int to_device, int 
         fault_note(&g->fault, ERR_GPU_ALONE, NULL, g->module->meta.slot[slot].name);
         return failed(call, ERR_GPU_ALONE);
     }
+    if (g->recording && (!to_device || (slot >= 0 && !m->device))) return not_replayed(g, call, slot);
     if ((r = take(g, call, m, to_device))) return r;
     if (!(m->current & here) && m->current & there && what < 2) {
+        if (g->recording) return not_replayed(g, call, slot);
         int e = to_device ? nv_to_device(g->device, call->stream, m->device, m->host, m->bytes)
                           : nv_to_host(g->device, call->stream, m->host, m->device, m->bytes);
         if (e) return no_copy(g, call, m->bytes, to_device, e);
@@ -104,7 +114,8 @@ static int hook_move(void *user, void *c, mlc_gpu_memory *m, int to_device, int 
 static void hook_close(void *user, void *c, mlc_gpu_memory *m) {
     GpuCall *g = call_of(user);
     mlc_call *call = c;
-    if (m->owned & MLC_ON_DEVICE) nv_free(g->device, call->stream, m->device);
+    if (m->owned & MLC_ON_DEVICE && g->recording) recording_give(g->recording, m->device);
+    else if (m->owned & MLC_ON_DEVICE) nv_free(g->device, call->stream, m->device);
     if (m->owned & MLC_ON_HOST) g->hooks.release(&g->user, m->host);
     m->owned = 0;
 }
@@ -176,10 +187,11 @@ static void bring_home(GpuCall *g, int slot, Fault *f) {
     m->current = s->is_output ? MLC_ON_HOST : m->current | MLC_ON_HOST;
 }
 
-mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, void *stream, mlc_buffer *const *buffers, Arena *scratch, Fault *f) {
+mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, void *stream, Recording *r, mlc_buffer *const *buffers, Arena *scratch, Fault *f) {
     GpuCall *g = *to = ARENA_NEW(scratch, GpuCall);
     g->module = m;
     g->stream = stream;
+    g->recording = r;
     NvDeviceInfo info;
     g->device = gpu_device(m->gpu, f);
     nv_device_info(g->device, &info);
@@ -191,6 +203,7 @@ mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, void *stream, mlc_
     g->memory = ARENA_ARRAY(scratch, mlc_gpu_memory, g->n + 1);
     for (int i = 0; i < g->n; i++) {
         mlc_buffer *b = buffers[i];
+        if (r && (!m->meta.slot[i].on_device || !b->device)) fault_raise(f, ERR_GRAPH_SLOT, NULL, m->meta.slot[i].name);
         if (!m->meta.slot[i].on_device) {
             bring_home(g, i, f);
             continue;
@@ -208,7 +221,9 @@ mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, void *stream, mlc_
     return g->used;
 }
 
-void gpu_call_attach(GpuCall *g, NvModule *kernels, mlc_call *call) {
+void gpu_call_attach(GpuCall *g, NvModule *kernels, mlc_call *call, Fault *f) {
+    int e = g->recording ? nv_graph_begin(g->recording->graph, &call->stream) : 0;
+    if (e) fault_raise(f, ERR_GRAPH, NULL, "recorded", g->module->meta.kernel[0], nv_error_name(g->device, e));
     g->kernels = kernels;
     g->user = g->module->hook_user;
     g->user.gpu = g;
@@ -235,11 +250,16 @@ int gpu_call_close(GpuCall *g, mlc_call *call, int r, Fault *f) {
     for (int i = 0; i < g->n; i++) {
         mlc_buffer *b = g->given[i];
         mlc_gpu_memory *m = &g->memory[i];
-        bool home = g->module->meta.slot[i].is_output && !b->device;
+        bool home = g->module->meta.slot[i].is_output && !b->device && !g->recording;
         if (!r && home) r = hook_move(&g->user, call, m, 0, 0);
         if (!r && home && g->used[i] != b) mlc_buffer_copy(b, g->used[i]);
-        if (b->device) note_current(b, m);
+        if (b->device && !g->recording) note_current(b, m);
         hook_close(&g->user, call, m);
+    }
+    int e = g->recording ? nv_graph_end(g->recording->graph, !r) : 0;
+    if (e && !r) {
+        fault_note(&g->fault, ERR_GRAPH, NULL, "recorded", g->module->meta.kernel[0], nv_error_name(g->device, e));
+        r = failed(call, ERR_GRAPH);
     }
     nv_leave(g->device, g->entered);
     if (r && g->fault.info.code) f->info = g->fault.info;

@@ -332,10 +332,10 @@ static Code *code_of(mlc_module *m, int variant, Fault *f) {
     return c;
 }
 
-static int run_code(mlc_module *m, void *stream, mlc_buffer *const *buffers, const mlc_scalar *param, Arena *scratch, Fault *f) {
+static int run_code(mlc_module *m, void *stream, Recording *recording, mlc_buffer *const *buffers, const mlc_scalar *param, Arena *scratch, Fault *f) {
     int n = m->meta.n_slots;
     GpuCall *gpu = NULL;
-    if (m->meta.n_kernels) buffers = gpu_call_open(&gpu, m, stream, buffers, scratch, f);
+    if (m->meta.n_kernels) buffers = gpu_call_open(&gpu, m, stream, recording, buffers, scratch, f);
     void **data = ARENA_ARRAY(scratch, void *, n + 1);
     int64_t *shape = ARENA_ARRAY(scratch, int64_t, (n + 1) * MLC_MAX_RANK * 3);
     bool dense = true;
@@ -355,7 +355,7 @@ static int run_code(mlc_module *m, void *stream, mlc_buffer *const *buffers, con
     const Code *code = code_of(m, variant, f);
     mlc_call call = { .data = data, .shape = shape, .param = param, .hooks = &m->hooks, .watch = watch_hooks(m->watch, variant),
                       .stream = stream };
-    if (gpu) gpu_call_attach(gpu, code->kernels, &call);
+    if (gpu) gpu_call_attach(gpu, code->kernels, &call, f);
     call.mode = fp_enter();
     int r = code->fn(&call);
     fp_leave(call.mode);
@@ -389,7 +389,7 @@ static void run_snapshot(mlc_module *m, mlc_buffer *const *buffers, const mlc_sc
     if (!good) fault_jump(f);
 }
 
-int module_run(mlc_module *m, void *stream, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, Fault *f) {
+int module_run_in(mlc_module *m, void *stream, Recording *recording, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, Fault *f) {
     const Meta *meta = &m->meta;
     Arena scratch;
     Barrier b;
@@ -412,13 +412,17 @@ int module_run(mlc_module *m, void *stream, int n, mlc_buffer *const *buffers, i
             value[p->at] = check_param(f, meta, p, n_params ? params[i] : p->value);
         }
         if (m->snapshot) run_snapshot(m, buffers, value, &scratch, f);
-        else run_code(m, stream, buffers, value, &scratch, f);
+        else run_code(m, stream, recording, buffers, value, &scratch, f);
         for (int i = 0; i < n && !meta->n_kernels && !f->info.code; i++)
             if (meta->slot[i].is_output && buffers[i]->device) buffers[i]->flags |= MLC_BUFFER_HOST_DIRTY;
         FAULT_END(f, b);
     }
     arena_free(&scratch);
     return f->info.code;
+}
+
+int module_run(mlc_module *m, void *stream, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, Fault *f) {
+    return module_run_in(m, stream, NULL, n, buffers, n_params, params, f);
 }
 
 void pl_give_error(mlc_error_info *to, const Fault *f) {

@@ -42,6 +42,7 @@ typedef struct {
     void *handle;
     Op *first, **last;
     int64_t n;
+    bool records;
 } Stream;
 
 typedef struct {
@@ -439,6 +440,129 @@ static int fake_cuLaunchKernel(FakeFunction *f, unsigned gx, unsigned gy, unsign
     return leave(OK);
 }
 
+/* ---- graphs: what a stream holds when it is told to record ---- */
+
+typedef struct {
+    Op *first;
+} Graph;
+
+enum { CAPTURE = 900, UPDATE_FAILURE = 910 };
+
+static void drop_ops(Op *o) {
+    for (Op *next; o; o = next) {
+        next = o->next;
+        free(o->staged);
+        free(o);
+    }
+}
+
+static int fake_cuStreamCreate(void **stream, unsigned flags) {
+    int rc = enter_context("cuStreamCreate");
+    if (rc) return leave(rc);
+    *stream = malloc(1);
+    stats.streams++;
+    return leave(flags == 1 ? OK : INVALID_VALUE);
+}
+
+static int fake_cuStreamDestroy(void *stream) {
+    int rc = enter_context("cuStreamDestroy");
+    if (rc) return leave(rc);
+    Stream *s = stream_of(stream);
+    flush(s, false);
+    s->last = NULL;
+    free(stream);
+    stats.streams--;
+    return leave(OK);
+}
+
+static int fake_cuStreamIsCapturing(void *stream, int *status) {
+    int rc = enter_context("cuStreamIsCapturing");
+    *status = stream_of(stream)->records;
+    return leave(rc);
+}
+
+static int fake_cuStreamBeginCapture(void *stream, int mode) {
+    int rc = enter_context("cuStreamBeginCapture");
+    Stream *s = stream_of(stream);
+    if (!rc && (!stream || mode != 2 || s->records)) rc = INVALID_VALUE;
+    if (rc) return leave(rc);
+    flush(s, false);
+    s->records = true;
+    return leave(OK);
+}
+
+static int fake_cuStreamEndCapture(void *stream, Graph **graph) {
+    int rc = enter_context("cuStreamEndCapture");
+    Stream *s = stream_of(stream);
+    bool records = s->records;
+    *graph = NULL;
+    if (records) {
+        *graph = calloc(1, sizeof **graph);
+        (*graph)->first = s->first;
+        s->first = NULL, s->last = &s->first, s->n = 0, s->records = false;
+        stats.graphs++;
+    }
+    return leave(rc ? rc : records ? OK : INVALID_VALUE);
+}
+
+static Graph *copy_graph(const Graph *g) {
+    Graph *c = calloc(1, sizeof *c);
+    Op **last = &c->first;
+    for (const Op *o = g->first; o; o = o->next) {
+        *last = malloc(sizeof **last);
+        **last = *o;
+        (*last)->next = NULL, (*last)->staged = NULL;
+        last = &(*last)->next;
+    }
+    return c;
+}
+
+static int fake_cuGraphInstantiateWithFlags(Graph **exec, Graph *graph, unsigned long long flags) {
+    int rc = enter_context("cuGraphInstantiateWithFlags");
+    if (rc || flags) return leave(rc ? rc : INVALID_VALUE);
+    *exec = copy_graph(graph);
+    stats.graphs++;
+    stats.instantiated++;
+    return leave(OK);
+}
+
+/* The same kernels in the same order may have other arguments and sizes. */
+static int fake_cuGraphExecUpdate(Graph *exec, Graph *graph, void *info) {
+    int rc = enter_context("cuGraphExecUpdate");
+    const Op *a = exec->first, *b = graph->first;
+    (void)info;
+    while (a && b && a->kind == b->kind && a->function.run == b->function.run) a = a->next, b = b->next;
+    if (rc || a || b) return leave(rc ? rc : UPDATE_FAILURE);
+    Graph *now = copy_graph(graph);
+    drop_ops(exec->first);
+    exec->first = now->first;
+    free(now);
+    return leave(OK);
+}
+
+static int fake_cuGraphLaunch(Graph *exec, void *stream) {
+    int rc = enter_context("cuGraphLaunch");
+    for (const Op *o = exec->first; o && !rc; o = o->next) put(stream, *o);
+    stats.replays += !rc;
+    return leave(rc);
+}
+
+static int drop_graph(const char *name, Graph *g) {
+    int rc = enter_context(name);
+    drop_ops(g->first);
+    free(g);
+    stats.graphs--;
+    return leave(rc);
+}
+
+static int fake_cuGraphExecDestroy(Graph *g) {
+    return drop_graph("cuGraphExecDestroy", g);
+}
+
+static int fake_cuGraphDestroy(Graph *g) {
+    return drop_graph("cuGraphDestroy", g);
+}
+
 /* ---- memory ---- */
 
 static int fake_cuMemPoolCreate(void **pool, const void *props) {
@@ -573,7 +697,7 @@ static int fake_cuPointerGetAttribute(void *value, int which, uint64_t address) 
 
 static int fake_cuStreamSynchronize(void *stream) {
     int rc = enter_context("cuStreamSynchronize");
-    if (rc) return leave(rc);
+    if (rc || stream_of(stream)->records) return leave(rc ? rc : CAPTURE);
     stats.waits++;
     flush(stream_of(stream), false);
     trim(threshold);
@@ -597,7 +721,9 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t
         ROW(cuModuleGetFunction), ROW(cuFuncGetAttribute), ROW(cuFuncSetAttribute), ROW(cuLaunchKernel), ROW(cuMemPoolCreate),
         ROW(cuMemPoolDestroy), ROW(cuMemPoolSetAttribute), ROW(cuMemPoolGetAttribute), ROW(cuMemPoolTrimTo), ROW(cuMemAllocFromPoolAsync),
         ROW(cuMemFreeAsync), ROW(cuMemGetInfo), ROW(cuMemcpyHtoDAsync), ROW(cuMemcpyDtoHAsync), ROW(cuPointerGetAttribute),
-        ROW(cuStreamSynchronize),
+        ROW(cuStreamSynchronize), ROW(cuStreamCreate), ROW(cuStreamDestroy), ROW(cuStreamIsCapturing), ROW(cuStreamBeginCapture),
+        ROW(cuStreamEndCapture), ROW(cuGraphInstantiateWithFlags), ROW(cuGraphExecUpdate), ROW(cuGraphLaunch), ROW(cuGraphExecDestroy),
+        ROW(cuGraphDestroy),
     };
     const char *lacks = getenv("FAKE_CUDA_LACKS");
     *status = 0;

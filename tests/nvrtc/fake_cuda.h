@@ -25,6 +25,8 @@ typedef struct {
     int64_t live, live_bytes;          /* blocks that were not given back */
     int64_t kept_bytes;                /* that pools keep beyond that */
     int64_t launches, copies_there, copies_home, bytes_there, bytes_home, waits;
+    int64_t replays, instantiated;     /* of graphs */
+    int streams, graphs;               /* not destroyed; graphs: those that run too */
     int modules, pools, primary;       /* not ended: references of primary contexts */
 } FakeStats;
 
