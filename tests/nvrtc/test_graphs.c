@@ -182,21 +182,24 @@ static void refused(const char *plan, mlc_buffer *i, mlc_buffer *o, const char *
     mlc_module_free(m);
 }
 
-#define NOT_THERE(name) \
-    "a graph replays kernels alone, and " name " is not on the GPU, is current on the host, or is touched there; call mlc_buffer_to_device first, " \
-    "and keep the host out of it"
+static const char *not_there(const char *name) {
+    static char text[300];
+    snprintf(text, sizeof text, "a graph replays kernels alone, and %s is not on the GPU, is current on the host, or is touched there; call "
+             "mlc_buffer_to_device first, and keep the host out of it", name);
+    return text;
+}
 
 START_TEST(what_is_no_kernel_is_refused) {
     mlc_buffer here = *mlc_wrap(src[0][0], W, H);
-    refused("gpu", &here, &out[0], NOT_THERE("in"));
-    refused("gpu", &in[0], mlc_wrap(dst[0][0], W, H), NOT_THERE("b"));
+    refused("gpu", &here, &out[0], not_there("in"));
+    refused("gpu", &in[0], mlc_wrap(dst[0][0], W, H), not_there("b"));
     refused("cpu", &in[0], &out[0], "the plan runs nothing on a GPU, so there is no CUDA; give it gpu_blocks or gpu_tile");
-    refused("first", &in[0], &out[0], NOT_THERE("in"));
-    refused("last", &in[0], &out[0], NOT_THERE("b"));
+    refused("first", &in[0], &out[0], not_there("in"));
+    refused("last", &in[0], &out[0], not_there("b"));
     in[0].flags |= MLC_BUFFER_HOST_DIRTY;
     mlc_buffer stale = in[0];
     stale.flags |= MLC_BUFFER_HOST_DIRTY;
-    refused("gpu", &stale, &out[0], NOT_THERE("in"));
+    refused("gpu", &stale, &out[0], not_there("in"));
     ck_assert_ptr_null(mlc_graph_new(NULL, 0, NULL, 0, NULL, &e));
     ck_assert_str_eq(mlc_error_name(e.code), "NO_MODULE");
     ck_assert(mlc_graph_run(NULL, NULL, &e));
@@ -225,7 +228,7 @@ START_TEST(the_host_between_kernels_is_refused) {
     ck_assert_msg(g != NULL, "%s", e.message);
     in[0].flags |= MLC_BUFFER_HOST_DIRTY; /* what the host changed must go there first */
     ck_assert(mlc_graph_run(g, NULL, &e));
-    ck_assert_str_eq(e.message, NOT_THERE("in"));
+    ck_assert_str_eq(e.message, not_there("in"));
     in[0].flags &= ~(uint32_t)MLC_BUFFER_HOST_DIRTY;
     uint64_t device = in[0].device;
     in[0].device += 64;
