@@ -55,6 +55,7 @@ typedef struct {
 } Promoted;
 
 typedef struct Vec Vec;
+typedef struct CopyWalk CopyWalk;
 typedef struct {
     const Program *p;
     Arena *arena;
@@ -83,6 +84,8 @@ typedef struct {
     const Stream *stream; /* what the statement at hand streams, or NULL */
     bool cuda;            /* CUDA C++ of kernels, not C of the host */
     const Stmt *kernel;   /* ... the ST_KERNEL being written */
+    PtrMap let_value;     /* ... names of indices -> what they stand for, over what is bound in the kernel */
+    const CopyWalk *walks; /* ... pointers that walk with the loop around */
     int copy_lanes;       /* ... elements that a copy takes at a time, 0: one */
 } Gen;
 
@@ -196,6 +199,9 @@ void shared_array(Gen *G, const Storage *t, int e); /* names it */
 /* ---- copies.c: copies that a GPU makes on its own ---- */
 void ask_copy(Gen *G, const Stmt *store);
 void wait_copies(Gen *G, int pending);
+void note_let(Gen *G, const Sym *var, const Node *value);
+CopyWalk *copies_begin(Gen *G, Env *v, const Stmt *loop); /* in front of a loop: pointers to what its body copies */
+void copies_step(Gen *G, const CopyWalk *walks);          /* at the end of its body */
 
 /* ---- gpu.c: the host's side of it ---- */
 void launch_kernel(Gen *G, const Stmt *s);

@@ -170,8 +170,8 @@ static void read_place(Gen *G, const Kernel *k) {
 static void forget_names(Gen *G) {
     sm_init(&G->taken, G->arena);
     for (int i = 0; i < G->p->kernel.n; i++) sm_put(&G->taken, cg_kernel_name(G->arena, G->p->kernel.at[i]), G);
-    PtrMap *maps[] = { &G->name, &G->promoted, &G->element, &G->used };
-    for (int i = 0; i < 4; i++) pm_init(maps[i], G->arena);
+    PtrMap *maps[] = { &G->name, &G->promoted, &G->element, &G->used, &G->let_value };
+    for (int i = 0; i < 5; i++) pm_init(maps[i], G->arena);
     G->temps = 0;
 }
 

@@ -109,6 +109,7 @@ static void lets(Gen *G, const Stmt *s) {
         line(G, "const %s %s = %s;", ty_c(var->type), name, text);
         bind(G, var, name);
         if (var->type == MLC_INDEX) G->facts = fact_let(G, var, s->u.let.value);
+        note_let(G, var, s->u.let.value);
     }
     stmt(G, s);
     for (s = first; s->kind == ST_LET; s = s->u.let.body) unbind(G, s->u.let.var);
@@ -142,8 +143,12 @@ void scalar_loop(Gen *G, const Stmt *s) {
     if (!constant) line(G, "const i64 %s = %s;", end, value(G, &v, last));
     bool unroll = s->u.loop.kind == LOOP_UNROLL || (G->cuda && s->u.loop.kind == LOOP_VECTOR);
     if (unroll) line(G, G->cuda ? "#pragma unroll" : "#pragma GCC unroll 64");
+    const CopyWalk *outer = G->walks, *walks = copies_begin(G, &v, s);
     open_brace(G, "for (i64 %s = %s; %s < %s; %s++)", name, min, name, end, name);
+    G->walks = walks;
     loop_body(G, s);
+    copies_step(G, walks);
+    G->walks = outer;
     close_brace(G);
     if (!constant) close_brace(G);
 }
