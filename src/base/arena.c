@@ -31,6 +31,13 @@ void arena_init(Arena *a, const mlc_allocator *hook, Fault *fault) {
     *a = (Arena){ .hook = hook ? *hook : mlc_allocator_libc, .fault = fault };
 }
 
+void arena_init_in(Arena *a, const mlc_allocator *hook, Fault *fault, void *space, size_t size) {
+    arena_init(a, hook, fault);
+    ArenaChunk *c = space;
+    *c = (ArenaChunk){ .size = size - sizeof *c };
+    a->top = a->own = c;
+}
+
 /* One of the first that were given back, if it has the room. */
 static ArenaChunk *take_spare(Arena *a, size_t need) {
     ArenaChunk **at = &a->spare;
@@ -97,9 +104,10 @@ void arena_free(Arena *a) {
 #ifdef MLC_HARD
         memset(c->data, 0xa5, c->size);
 #endif
-        a->hook.resize(a->hook.user, c, 0);
+        if (c != a->own) a->hook.resize(a->hook.user, c, 0);
     }
     a->top = NULL;
+    a->own = NULL;
     a->bytes = 0;
 }
 

@@ -71,9 +71,12 @@ typedef struct {
     size_t bytes;   /* handed out so far */
     bool stack;     /* memory may be given back to a mark */
     ArenaChunk *spare; /* given back, to be used again */
+    void *own;         /* the first chunk where the caller gave it: not freed */
 } Arena;
 
 void arena_init(Arena *a, const mlc_allocator *hook, Fault *fault);
+/* The same with memory to begin with, aligned to 16, that outlives the arena: what fits there takes nothing from the hook. */
+void arena_init_in(Arena *a, const mlc_allocator *hook, Fault *fault, void *space, size_t size);
 void *arena_alloc(Arena *a, size_t size); /* zeroed, 16-byte aligned, never NULL */
 void *arena_copy(Arena *a, const void *p, size_t size);
 char *arena_str(Arena *a, const char *s);

@@ -155,6 +155,10 @@ void nv_device_info(const NvDevice *d, NvDeviceInfo *info) {
     *info = d->info;
 }
 
+const int64_t *nv_grid_limit(const NvDevice *d) {
+    return d->info.grid_limit;
+}
+
 const char *nv_error_name(NvDevice *d, int error) {
     const char *text;
     return nv_driver_error(&d->driver, error, &text);

@@ -60,7 +60,7 @@ static int wait_for(NvDevice *d, CuStream stream) {
     return rc || recording ? rc : d->driver.cuStreamSynchronize(stream);
 }
 
-int nv_launch(NvModule *m, int kernel, void *stream, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args) {
+int nv_launch_entered(NvModule *m, int kernel, void *stream, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args) {
     NvDevice *d = m->device;
     if (kernel < 0 || kernel >= m->n || shared < 0 || shared > d->info.shared_limit) return CU_INVALID_VALUE;
     for (int i = 0; i < 3; i++) {
@@ -68,13 +68,16 @@ int nv_launch(NvModule *m, int kernel, void *stream, const int64_t grid[3], cons
     }
     for (int i = 0; i < 3; i++)
         if (grid[i] > d->info.grid_limit[i] || threads[i] > NV_MOST_THREADS) return CU_INVALID_VALUE;
-    NvEntered e = nv_enter(d);
-    int rc = e.error;
-    if (!rc)
-        rc = d->driver.cuLaunchKernel(m->kernel[kernel], (unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2], (unsigned)threads[0],
+    int rc = d->driver.cuLaunchKernel(m->kernel[kernel], (unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2], (unsigned)threads[0],
                                       (unsigned)threads[1], (unsigned)threads[2], (unsigned)shared, stream, args, NULL);
     if (!rc && d->wait) rc = wait_for(d, stream);
-    nv_leave(d, e);
     if (!rc) atomic_fetch_add_explicit(&d->count[NV_LAUNCHES], 1, memory_order_relaxed);
+    return rc;
+}
+
+int nv_launch(NvModule *m, int kernel, void *stream, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args) {
+    NvEntered e = nv_enter(m->device);
+    int rc = e.error ? e.error : nv_launch_entered(m, kernel, stream, grid, threads, shared, args);
+    nv_leave(m->device, e);
     return rc;
 }

@@ -79,6 +79,7 @@ typedef struct NvDevice NvDevice;
 NvDevice *nv_device_open(const mlc_allocator *hook, int ordinal, Fault *f);
 void nv_device_close(NvDevice *d);
 void nv_device_info(const NvDevice *d, NvDeviceInfo *info);
+const int64_t *nv_grid_limit(const NvDevice *d); /* of that, without a copy */
 /* Raises CUDA_FORKED in a child of fork, where all that runs gives CUDA_ERROR_NOT_INITIALIZED. */
 void nv_device_check(const NvDevice *d, Fault *f);
 
@@ -101,6 +102,8 @@ enum { NV_OUT_OF_MEMORY = 2 }; /* the driver's number */
 /* What runs: each gives 0 or the driver's error number (nv_error_name), and none waits unless it says so.  stream: a CUstream,
  * NULL: the default one of the context. */
 int nv_launch(NvModule *m, int kernel, void *stream, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args);
+/* The same where the thread has entered: the call of the driver and nothing else. */
+int nv_launch_entered(NvModule *m, int kernel, void *stream, const int64_t grid[3], const int64_t threads[3], int64_t shared, void **args);
 /* Memory in the order of the stream, from a pool of the device's that keeps what is given back. */
 int nv_alloc(NvDevice *d, void *stream, size_t bytes, uint64_t *address);
 int nv_free(NvDevice *d, void *stream, uint64_t address);

@@ -11,7 +11,7 @@ struct Gpu {
     mlc_allocator hook;
     Lock lock;
     NvCompiler *compiler;
-    NvDevice *device;
+    _Atomic(NvDevice *) device;
     atomic_int refs;
 };
 
@@ -33,7 +33,7 @@ Gpu *gpu_ref(Gpu *g) {
 void gpu_unref(Gpu *g) {
     if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
     if (g->compiler) nv_compiler_close(g->compiler);
-    if (g->device) nv_device_close(g->device);
+    nv_device_close(g->device);
     lock_end(&g->lock);
     g->hook.resize(g->hook.user, g, 0);
 }
@@ -61,7 +61,11 @@ NvCompiler *gpu_compiler(Gpu *g, Fault *f) {
 
 NvDevice *gpu_device(Gpu *g, Fault *f) {
     Barrier b;
-    NvDevice *volatile found = NULL;
+    NvDevice *volatile found = atomic_load_explicit(&g->device, memory_order_acquire);
+    if (found) { /* every call but the first comes by here */
+        nv_device_check(found, f);
+        return found;
+    }
     enter(g, false);
     if (FAULT_TRY(f, b)) {
         if (!g->device) g->device = nv_device_open(&g->hook, 0, f);

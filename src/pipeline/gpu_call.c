@@ -24,7 +24,7 @@ struct GpuCall {
     mlc_buffer *const *given; /* the caller's */
     mlc_buffer **used;        /* what the code works on */
     mlc_gpu_memory *memory;
-    int64_t limit[3];         /* of blocks */
+    const int64_t *limit;     /* of blocks */
     int n, last;              /* last: the kernel launched last, -1: none yet */
     Fault fault;              /* what a hook met */
 };
@@ -125,7 +125,7 @@ static int hook_launch(void *user, void *c, int kernel, const int64_t grid[3], c
     mlc_call *call = c;
     for (int i = 0; i < 3; i++)
         if (grid[i] > g->limit[i]) return too_many(g, call, kernel, i, grid[i]);
-    int e = nv_launch(g->kernels, kernel, call->stream, grid, threads, shared, args);
+    int e = g->entered.error ? g->entered.error : nv_launch_entered(g->kernels, kernel, call->stream, grid, threads, shared, args);
     if (!e) {
         g->last = kernel;
         return 0;
@@ -192,10 +192,8 @@ mlc_buffer *const *gpu_call_open(GpuCall **to, mlc_module *m, void *stream, Reco
     g->module = m;
     g->stream = stream;
     g->recording = r;
-    NvDeviceInfo info;
     g->device = gpu_device(m->gpu, f);
-    nv_device_info(g->device, &info);
-    memcpy(g->limit, info.grid_limit, sizeof g->limit);
+    g->limit = nv_grid_limit(g->device);
     g->n = m->meta.n_slots;
     g->last = -1;
     g->given = buffers;

@@ -389,11 +389,14 @@ static void run_snapshot(mlc_module *m, mlc_buffer *const *buffers, const mlc_sc
     if (!good) fault_jump(f);
 }
 
+enum { CALL_SPACE = 6144 }; /* what a call of some ten buffers needs: it takes no memory */
+
 int module_run_in(mlc_module *m, void *stream, Recording *recording, int n, mlc_buffer *const *buffers, int n_params, const mlc_scalar *params, Fault *f) {
     const Meta *meta = &m->meta;
     Arena scratch;
     Barrier b;
-    arena_init(&scratch, &m->hook, f);
+    _Alignas(16) unsigned char memory[CALL_SPACE];
+    arena_init_in(&scratch, &m->hook, f, memory, sizeof memory);
     if (FAULT_TRY(f, b)) {
         char space[400];
         if (n != meta->n_slots || (n && !buffers))

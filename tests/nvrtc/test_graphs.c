@@ -183,10 +183,10 @@ static void refused(const char *plan, mlc_buffer *i, mlc_buffer *o, const char *
 }
 
 static const char *not_there(const char *name) {
-    static char text[300];
-    snprintf(text, sizeof text, "a graph replays kernels alone, and %s is not on the GPU, is current on the host, or is touched there; call "
+    static char said[300];
+    snprintf(said, sizeof said, "a graph replays kernels alone, and %s is not on the GPU, is current on the host, or is touched there; call "
              "mlc_buffer_to_device first, and keep the host out of it", name);
-    return text;
+    return said;
 }
 
 START_TEST(what_is_no_kernel_is_refused) {
