@@ -124,6 +124,41 @@ START_TEST(levels) {
 }
 END_TEST
 
+static int times(const char *in, const char *what) {
+    int n = 0;
+    for (const char *at = in; (at = strstr(at, what)); at++) n++;
+    return n;
+}
+
+/* Sums in variables, a barrier and a wait a step, copies of 16 bytes from pointers that walk with the loop. */
+START_TEST(tiles_copied_ahead) {
+    static const char product[] =
+        "mlc 1\ninput a: f32[2];\ninput b: f32[2];\nrdom k(0, 64);\nas(u, y) = a(u, y);\nc(x, y) = f32(0.0);\n"
+        "c(x, y) += as(k, y) * b(x, k);\nf(x, y) = c(x, y);\noutput f;\n"
+        "plan p { f: bound(x, 0, 64), bound(y, 0, 64), tile(x, y, xo, yo, xi, yi, 16, 8), split(xi, tx, ux, 2), reorder(ux, tx, yi, xo, yo),"
+        " gpu_blocks(xo, yo), gpu_threads(tx, yi), unroll(ux);"
+        " c: compute_at(f, xo), store_in(register), split(x, tx, ux, 2), reorder(ux, tx, y), gpu_threads(tx, y), unroll(ux);"
+        " c.u0: split(k, ko, ki, 16), split(x, tx, ux, 2), reorder(ux, ki, tx, y, ko), gpu_threads(tx, y), unroll(ux);"
+        " as: store_at(f, xo), compute_at(c.u0, ko), split(u, ut, uv, 4), gpu_threads(ut, y), vectorize(uv), ring_buffer(4), async(),"
+        " copy_by(cp_async); }\n";
+    mlc_ctx *ctx = mlc_ctx_new();
+    mlc_program *p = mlc_program_parse(ctx, product, "t.mlc");
+    mlc_func out = mlc_program_output(p, 0);
+    mlc_error_info e;
+    static char cuda[1 << 15];
+    FILE *f = fmemopen(cuda, sizeof cuda, "w");
+    ck_assert_msg(mlc_explain(mlc_program_find_plan(p, "p"), mlc_outs(out), "cuda", NULL, f, &e), "%s", e.message);
+    fclose(f);
+    ck_assert_int_eq(times(cuda, "f32 v_c_"), 2);
+    ck_assert_int_eq(times(cuda, "__syncthreads();"), 1);
+    ck_assert_int_eq(times(cuda, "copies_wait<2>();"), 1);
+    ck_assert_int_eq(times(cuda, "    copy_async_16(as + ("), 2); /* the first steps, and those ahead */
+    ck_assert_int_eq(times(cuda, "_next"), 6);                   /* begins, is copied from and goes on in both */
+    ck_assert_int_eq(times(cuda, " += 16;"), 2);
+    mlc_ctx_free(ctx);
+}
+END_TEST
+
 /* What mlc_explain prints of plan gpu, or its message. */
 static const char *explained(const char *level, const char *target) {
     static char out[1 << 15];
@@ -512,6 +547,7 @@ Suite *gpu_suite(void) {
     tcase_set_timeout(t, 120);
     tcase_add_test(t, what_is_refused);
     tcase_add_test(t, levels);
+    tcase_add_test(t, tiles_copied_ahead);
     tcase_add_test(t, levels_of_nvrtc);
     tcase_add_test(t, modules_know_their_kernels);
     tcase_add_test(t, what_is_missing_is_said);
