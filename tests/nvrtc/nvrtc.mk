@@ -15,7 +15,7 @@ $(BUILD)/tests/nvrtc/fake_cuda.so: tests/nvrtc/fake_cuda.h
 GPU_PROBE = $(patsubst %.c,$(BUILD)/%.o,tests/device/gpu_probe.c $(wildcard src/nvrtc/*.c src/base/*.c))
 $(BUILD)/gpu_probe: $(GPU_PROBE)
 	$(Q)$(CC) $(CFLAGS) $(EXTRA) $^ -o $@ -ldl -lpthread -lm
-gpu-check: $(BUILD)/gpu_probe
-	$(Q)$(BUILD)/gpu_probe
+gpu-check: $(BUILD)/gpu_probe $(BUILD)/text_cases $(BUILD)/mlc
+	$(Q)MLC_BUILD=$(BUILD) MLC_CACHE=$(BUILD)/cache sh tools/gpu-check.sh $(BUILD) $(TEXTS)
 -include $(BUILD)/tests/device/gpu_probe.d
 .PHONY: gpu-check
