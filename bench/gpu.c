@@ -6,6 +6,8 @@
  *     //! time in=8192x16384 out=8192x16384      what is timed
  *     //! check in=131x17 out=131x17             what is compared with the interpreter, bit by bit, before
  *     //! peer copy                              or sgemm, gemm (cuBLAS), halide NAME: see gpu_bench.h
+ *     //! how graph                              the call is replayed as a graph; a second row times what the host takes to start
+ *                                                its kernels one by one, beside as many launches by the driver (peer launch)
  *     //! data small                             small integers, whose sums are exact; else -4 to 4
  *
  * Ours and the peer take turns: a turn is a batch of calls with one wait at its end, over buffers that stay on the device,
@@ -160,9 +162,52 @@ static bool time_both(const GpuPeer *ours, const GpuPeer *peer, int rounds, doub
     return true;
 }
 
+static bool call_graph(void *user, mlc_error_info *e) {
+    return !mlc_graph_run(user, NULL, e);
+}
+
+/* What the host takes to start a call: the device's work is waited for outside of the time. */
+static bool time_starts(const GpuPeer *ours, const GpuPeer *peer, int rounds, double us[2], double *ratio, mlc_error_info *e) {
+    double t[2][MOST_ROUNDS], r[MOST_ROUNDS];
+    const GpuPeer *const both[2] = { ours, peer };
+    for (int i = -2; i < rounds; i++) {
+        int k = i < 0 ? 0 : i;
+        for (int p = 0; p < 2; p++) {
+            double begun = bench_now();
+            if (!both[p]->call(both[p]->user, e)) return false;
+            t[p][k] = bench_now() - begun;
+            if (!gpu_wait(e)) return false;
+        }
+        r[k] = t[1][k] / t[0][k];
+    }
+    for (int p = 0; p < 2; p++) us[p] = bench_median(t[p], rounds);
+    *ratio = bench_median(r, rounds);
+    return true;
+}
+
+/* Two rows: a replay, which has no peer, and the starts of the call's kernels. */
+static bool run_graph(const Case *c, const char *plan, const char *size, mlc_module *m, GpuBuffers *b, int rounds, mlc_error_info *e) {
+    char kind[32], note[80];
+    double us[2] = { 0 }, ratio = 0;
+    int kernels = mlc_module_kernels(m);
+    GpuPeer peer = { 0 }, starts = { .call = call_ours, .user = &(Call){ m, b } };
+    mlc_graph *g = mlc_graph_new(m, b->n, b->at, 0, NULL, e);
+    GpuPeer replays = { .call = call_graph, .user = g };
+    bool good = g && time_both(&replays, &peer, rounds, us, &ratio, e);
+    snprintf(note, sizeof note, "a replay of %d kernels: %.3f us each", kernels, us[0] / kernels);
+    if (good) bench_line(c->name, plan, size, 0, us[0], "-", 0, 0, 0, note);
+    snprintf(kind, sizeof kind, "launch %d", kernels);
+    good = good && gpu_peer_open(&peer, kind, b, e) && time_starts(&starts, &peer, rounds, us, &ratio, e);
+    snprintf(note, sizeof note, "the host's time to start %d kernels: %.3f us each", kernels, us[0] / kernels);
+    if (good) bench_line(c->name, plan, size, 0, us[0], kind, us[1], ratio, 0, note);
+    gpu_peer_close(&peer);
+    mlc_graph_free(g);
+    return good;
+}
+
 static bool run_plan(Case *c, mlc_plan *plan, int rounds) {
     mlc_error_info e = { 0 };
-    char line[256], kind[256] = "copy", data[256] = "";
+    char line[256], kind[256] = "copy", data[256] = "", how[256] = "";
     GpuBuffers b = { 0 };
     GpuPeer peer = { 0 };
     double us[2] = { 0 }, ratio = 0;
@@ -175,9 +220,11 @@ static bool run_plan(Case *c, mlc_plan *plan, int rounds) {
     for (int i = 0; good && i < b.inputs; i++) gpu_fill(b.at[i], i + 1, small);
     for (int i = 0; good && i < b.n; i++) good = mlc_buffer_to_device(c->ctx, b.at[i], &e);
     GpuPeer ours = { .call = call_ours, .user = &(Call){ m, &b } };
-    good = good && gpu_peer_open(&peer, kind, &b, &e) && time_both(&ours, &peer, rounds, us, &ratio, &e);
-    if (good) bench_line(c->name, mlc_plan_name(plan), line, 0, us[0], kind, us[1], ratio, 0, "equal bits");
-    else fprintf(stderr, "%s, plan %s: %s\n", c->name, mlc_plan_name(plan), e.message);
+    bool graph = find_line(c, "how", how) && !strcmp(how, "graph");
+    if (graph) good = good && run_graph(c, mlc_plan_name(plan), line, m, &b, rounds, &e);
+    else good = good && gpu_peer_open(&peer, kind, &b, &e) && time_both(&ours, &peer, rounds, us, &ratio, &e);
+    if (good && !graph) bench_line(c->name, mlc_plan_name(plan), line, 0, us[0], kind, us[1], ratio, 0, "equal bits");
+    if (!good) fprintf(stderr, "%s, plan %s: %s\n", c->name, mlc_plan_name(plan), e.message);
     gpu_peer_close(&peer);
     free_buffers(&b);
     mlc_module_free(m);

@@ -28,6 +28,7 @@ bool gpu_wait(mlc_error_info *e);
  *     copy    the driver's copy of half the bytes that the call's buffers hold: it reads and writes each once
  *     sgemm   cuBLAS, f32, tf32 off: c(x, y) = sum of a(k, y) * b(x, k), slots a, b, c
  *     gemm    cuBLAS, f16 or bf16 inputs, sums in f32, output f32 or as the inputs
+ *     launch N   the driver's launches of N kernels that do nothing
  *     halide NAME   Halide's application NAME under its CUDA schedule, in a context of its own
  * false where the kind does not fit the buffers. */
 bool gpu_peer_open(GpuPeer *p, const char *kind, const GpuBuffers *b, mlc_error_info *e);

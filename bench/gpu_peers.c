@@ -10,6 +10,11 @@ static struct {
     int (*wait)(void);
     int (*alloc)(uint64_t *at, size_t bytes);
     int (*release)(uint64_t at);
+    int (*load)(void **module, const void *image);
+    int (*unload)(void *module);
+    int (*function)(void **function, void *module, const char *name);
+    int (*launch)(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream,
+                  void **args, void **extra);
 } driver;
 
 static bool find(void *lib, const char *name, void *fn) {
@@ -28,7 +33,9 @@ bool gpu_open(void) {
     int (*init)(unsigned flags), (*retain)(void **context, int device), (*set)(void *context);
     return find(lib, "cuInit", &init) && find(lib, "cuDevicePrimaryCtxRetain", &retain) && find(lib, "cuCtxSetCurrent", &set) &&
            find(lib, "cuMemcpyDtoDAsync_v2", &driver.copy) && find(lib, "cuCtxSynchronize", &driver.wait) &&
-           find(lib, "cuMemAlloc_v2", &driver.alloc) && find(lib, "cuMemFree_v2", &driver.release) && !init(0) &&
+           find(lib, "cuMemAlloc_v2", &driver.alloc) && find(lib, "cuMemFree_v2", &driver.release) && find(lib, "cuModuleLoadData", &driver.load) &&
+           find(lib, "cuModuleUnload", &driver.unload) && find(lib, "cuModuleGetFunction", &driver.function) && find(lib, "cuLaunchKernel", &driver.launch) &&
+           !init(0) &&
            !retain(&context, 0) && !set(context);
 }
 
@@ -174,18 +181,47 @@ static bool open_halide(GpuPeer *p, const char *app, const GpuBuffers *b) {
     return true;
 }
 
+/* ---- launches by the driver, and nothing around them ---- */
+
+typedef struct {
+    void *module, *function;
+    int n;
+} Launches;
+
+static bool call_launches(void *user, mlc_error_info *e) {
+    Launches *l = user;
+    uint64_t arg[4] = { 0 };
+    void *args[4] = { &arg[0], &arg[1], &arg[2], &arg[3] };
+    int rc = 0;
+    for (int i = 0; i < l->n && !rc; i++) rc = driver.launch(l->function, 1, 1, 1, 256, 1, 1, 0, NULL, args, NULL);
+    return !failed(e, "cuLaunchKernel", rc);
+}
+
+static bool open_launches(GpuPeer *p, int n, mlc_error_info *e) {
+    static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                              ".visible .entry empty(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d) { ret; }\n";
+    Launches *l = calloc(1, sizeof *l);
+    if (!l) return false;
+    *p = (GpuPeer){ .call = call_launches, .user = l };
+    l->n = n;
+    return !failed(e, "cuModuleLoadData", driver.load(&l->module, ptx)) &&
+           !failed(e, "cuModuleGetFunction", driver.function(&l->function, l->module, "empty"));
+}
+
 bool gpu_peer_open(GpuPeer *p, const char *kind, const GpuBuffers *b, mlc_error_info *e) {
     *p = (GpuPeer){ 0 };
     if (!strcmp(kind, "copy")) return open_copy(p, b, e);
     if (!strcmp(kind, "sgemm") || !strcmp(kind, "gemm")) return open_gemm(p, kind[0] == 's', b, e);
     if (!strncmp(kind, "halide ", 7)) return open_halide(p, kind + 7, b);
-    snprintf(e->message, sizeof e->message, "there is no peer %s; use copy, sgemm, gemm or halide NAME", kind);
+    if (!strncmp(kind, "launch ", 7)) return open_launches(p, atoi(kind + 7), e);
+    snprintf(e->message, sizeof e->message, "there is no peer %s; use copy, sgemm, gemm, launch N or halide NAME", kind);
     return false;
 }
 
 void gpu_peer_close(GpuPeer *p) {
     if (p->call == call_copy) close_copy(p->user);
     if (p->call == call_gemm) close_gemm(p->user);
+    if (p->call == call_launches) driver.unload(((Launches *)p->user)->module);
     if (p->call == call_halide) peer_halide_leave_gpu(p->user);
     free(p->user);
     *p = (GpuPeer){ 0 };
