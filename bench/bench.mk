@@ -16,5 +16,12 @@ bench: $(BUILD)/bench/cpu $(BUILD)/bench/compile
 bench-gpu: $(BUILD)/bench/gpu
 	$(Q)$(BUILD)/bench/gpu --out $(BUILD)/bench.tsv --only "$(BENCH)" bench/gpu/*.mlc
 
+# Without a GPU: the cubins of the texts, kept in the cache of the tests.
+bench-kernels: $(BUILD)/mlc
+	$(Q)MLC_CACHE=$(BUILD)/cache sh tools/check-kernels.sh $(BUILD) $(if $(LONG),all)
+TEST_DEPS += bench-kernels
+check-long: LONG = 1
+check-long: bench-kernels
+
 -include $(wildcard $(BUILD)/bench/*.d)
-.PHONY: bench bench-gpu
+.PHONY: bench bench-gpu bench-kernels

@@ -93,6 +93,26 @@ START_TEST(plans_of_a_gpu_equal_the_oracle) {
 }
 END_TEST
 
+/* Kernels as NVRTC makes them for a GPU that need not be here: none spills, and the chip does what they ask. */
+START_TEST(plans_of_a_gpu_compile) {
+    if (!mlc_gpu_compiler(NULL, 0, NULL)) {
+        printf("  skipped: kernels of apps were not compiled: there is no NVRTC\n");
+        return;
+    }
+    for (const AppPlan *p = apps[_i]->plan; p->name; p++) {
+        mlc_kernel_info k;
+        if (!p->gpu) continue;
+        mlc_module *m = app_compile(apps[_i], p->text, &(mlc_options){ .target = "cuda-sm_90a" });
+        ck_assert_msg(m != NULL, "%s, plan %s", apps[_i]->name, p->name); /* and why, printed */
+        ck_assert_int_gt(mlc_module_kernels(m), 0);
+        for (int i = 0; mlc_module_kernel(m, i, &k); i++)
+            ck_assert_msg(!k.spilled, "%s, plan %s: %s spills %lld bytes", apps[_i]->name, p->name, k.name, (long long)k.spilled);
+        ck_assert_ptr_null(mlc_module_kernel_warning(m, 0));
+        mlc_module_free(m);
+    }
+}
+END_TEST
+
 /* With every access checked: a plan that strays outside of a buffer fails even where the bytes are right. */
 START_TEST(no_plan_strays) {
     check_app(apps[_i], &(mlc_options){ .check = true }, false);
@@ -142,6 +162,7 @@ Suite *apps_suite(void) {
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, plans_equal_the_oracle, 0, (int)(sizeof apps / sizeof *apps));
     tcase_add_loop_test(t, plans_of_a_gpu_equal_the_oracle, 0, (int)(sizeof apps / sizeof *apps));
+    tcase_add_loop_test(t, plans_of_a_gpu_compile, 0, (int)(sizeof apps / sizeof *apps));
     tcase_add_loop_test(t, no_plan_strays, 0, (int)(sizeof apps / sizeof *apps));
     tcase_add_test(t, text_and_c_agree);
     tcase_add_test(t, the_photo_is_the_same_everywhere);
