@@ -32,6 +32,7 @@ typedef enum {
     MLC_MEMORY_STACK,    /* an array: its size must be bounded by a constant, of 128 KiB at most */
     MLC_MEMORY_REGISTER, /* named variables: every index must be a constant once loops are unrolled */
     MLC_MEMORY_SHARED,   /* of the threads of a block of a GPU: its size must be bounded by a constant */
+    MLC_MEMORY_FRAGMENT, /* registers of the lanes of a warp, as an instruction of tensorize() wants them */
     MLC_MEMORY_COUNT
 } mlc_memory;
 
@@ -65,7 +66,7 @@ typedef enum {
     MLC_COMPUTE_WITH,
     MLC_STREAM_STORES, MLC_STREAM_LOADS,
     MLC_GPU_BLOCKS, MLC_GPU_THREADS, MLC_GPU_TILE, MLC_GPU_SINGLE_THREAD,
-    MLC_COPY_BY, MLC_SWIZZLE,
+    MLC_COPY_BY, MLC_SWIZZLE, MLC_TENSORIZE,
     MLC_DIRECTIVE_COUNT
 } mlc_directive_kind;
 
@@ -85,6 +86,13 @@ typedef enum {
     MLC_FETCH_COUNT
 } mlc_fetch;
 
+/* The instructions of tensorize(), one a row of <mlc/tensor.def>. */
+typedef enum {
+#define TENSOR(kind, name, scope, m, n, k, ab, c, map_a, map_b, map_c, arch, code) MLC_##kind,
+#include <mlc/tensor.def>
+    MLC_TENSOR_COUNT
+} mlc_tensor;
+
 enum { MLC_AT_LEVEL = -2 };
 
 /* Which iterations of two stages that share a loop run together. */
@@ -100,7 +108,7 @@ typedef enum {
 typedef struct mlc_directive mlc_directive;
 struct mlc_directive {
     mlc_directive_kind kind;
-    int n;               /* reorder, reorder_storage, gpu_blocks, gpu_threads, gpu_tile: how many; rfactor: twice the number of pairs */
+    int n;               /* reorder, reorder_storage, gpu_blocks, gpu_threads, gpu_tile, tensorize: how many; rfactor: twice the number of pairs */
     mlc_var v[9];        /* loops or dimensions, in the order written */
     int64_t k[3];        /* factors: split, tile (x, y), gpu_tile, vectorize/unroll/parallel with a factor; bound, estimate: min, extent;
                           * align_storage, bound_storage, fold_storage: elements; bound_extent: extent; align_bounds: modulus,
@@ -117,6 +125,7 @@ struct mlc_directive {
                           * empty */
     int n_func;          /* in, clone_in: how many consumers, 0: all; eager_inline: how many Funcs; stream_loads: how many, 0: all */
     mlc_func func[8];    /* ... and which */
+    mlc_tensor tensor;   /* tensorize */
     mlc_func made;       /* in, clone_in, rfactor: the Func that this line makes */
     mlc_expr cond;       /* specialize; memoize: the key, or none (its node is NULL) */
     mlc_type type;       /* change_type */
@@ -297,6 +306,12 @@ typedef struct mlc_plan mlc_plan;
 #define MLC_GPU_TILE_13(...) MLC_GPU_TILE_12(__VA_ARGS__)
 /* gpu_single_thread(): the stage runs in a kernel of one block of one thread. */
 #define mlc_gpu_single_thread() mlc_place_of(MLC_GPU_SINGLE_THREAD, MLC_HERE)
+/* tensorize(MLC_MMA_..., m, n, k), of an update f += a * b: these three loops, the innermost of the stage and of just the
+ * lengths that the instruction has, are one instruction of a warp.  Its sums round in an order and a way that are the chip's:
+ * class bounded for floats, the bits of the algorithm for integers.  f is kept in registers, store_in(MLC_MEMORY_FRAGMENT).
+ * tensorize(MLC_MMA_..., m, n): the two innermost loops of a stage that stores or reads such an f run over its elements as the
+ * lanes hold them: what stands inside runs in each lane for those that are its own. */
+#define mlc_tensorize(instruction_, ...) mlc_tensorize_of(instruction_, MLC_LOOPS(__VA_ARGS__), MLC_HERE)
 
 /* ---- plans ---- */
 
@@ -421,6 +436,7 @@ MLC_API mlc_directive mlc_copy_of(mlc_copy copy, mlc_loc loc);
 MLC_API mlc_directive mlc_size_of(mlc_directive_kind kind, mlc_var v, int64_t size, mlc_loc loc);
 MLC_API mlc_directive mlc_rename_of(mlc_var old, mlc_var now, mlc_loc loc);
 MLC_API mlc_directive mlc_align_of(mlc_directive_kind kind, struct mlc_align_args a);
+MLC_API mlc_directive mlc_tensorize_of(mlc_tensor instruction, int n, const mlc_var *v, mlc_loc loc);
 MLC_API mlc_directive mlc_place_of(mlc_directive_kind kind, mlc_loc loc);
 MLC_API mlc_directive mlc_count_of(mlc_directive_kind kind, int64_t n, mlc_loc loc);
 MLC_API mlc_directive mlc_at_of(mlc_directive_kind kind, mlc_stage consumer, mlc_var v, mlc_loc loc);

@@ -152,5 +152,6 @@ typedef mlc_rdom RDom;
 #define gpu_threads(...) mlc_gpu_threads(__VA_ARGS__)
 #define gpu_tile(...) mlc_gpu_tile(__VA_ARGS__)
 #define gpu_single_thread(...) mlc_gpu_single_thread(__VA_ARGS__)
+#define tensorize(...) mlc_tensorize(__VA_ARGS__)
 
 #endif

@@ -179,6 +179,9 @@ const char *restricted(const Storage *s);
 void atomic_store(Gen *G, const Stmt *s);
 void write_locks(Gen *G, StrBuf *out); /* at the top of the kernel, where any is used */
 
+/* ---- tile.c: instructions of tensor.def ---- */
+void cuda_mma(Gen *G, const Stmt *s);
+
 /* ---- cuda.c: what runs on a GPU ---- */
 
 /* What a kernel gets, in the order of its parameters: memories, whose elements it reads or writes, then values. */

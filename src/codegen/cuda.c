@@ -43,6 +43,7 @@ static Stmt *note_bound(StmtMap *m, Stmt *s) {
     if (s->kind == ST_FOR) pm_put(&a->bound, s->u.loop.var, a);
     if (s->kind == ST_LET) pm_put(&a->bound, s->u.let.var, a);
     if (s->kind == ST_ALLOC) pm_put(&a->bound, s->u.alloc.storage, a);
+    for (int i = 0; s->kind == ST_MMA && i < tensor_elements(s->u.mma.row, TENSOR_C); i++) pm_put(&a->bound, s->u.mma.d[i], a);
     return st_map_kids(m, s);
 }
 
@@ -233,7 +234,7 @@ static void find_kernels(Gen *G, const Stmt *s) {
         find_kernels(G, s->u.fork.rest);
         break;
     case ST_KERNEL: write_function(G, s); break;
-    case ST_STORE: case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_COPIES: case ST_MOVE: break;
+    case ST_MMA: case ST_STORE: case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_COPIES: case ST_MOVE: break;
     }
     G->facts = outside;
 }

@@ -450,5 +450,6 @@ void stmt(Gen *G, const Stmt *s) {
     case ST_BARRIER: line(G, "__syncthreads();"); break;
     case ST_COPIES: wait_copies(G, s->u.copies.pending); break;
     case ST_MOVE: move_memory(G, s); break;
+    case ST_MMA: cuda_mma(G, s); break;
     }
 }

@@ -423,7 +423,7 @@ void vector_stmt(Gen *G, const Stmt *s) {
     case ST_PRODUCE: stmt(G, s->u.produce.body); break;
     case ST_COUNT: watch_lanes(G, s); break;
     case ST_CALL: BUG(G->arena->fault, "an extern stage in a vector loop");
-    case ST_KERNEL: case ST_BARRIER: case ST_COPIES: case ST_MOVE: BUG(G->arena->fault, "a kernel in a vector loop");
+    case ST_KERNEL: case ST_BARRIER: case ST_COPIES: case ST_MOVE: case ST_MMA: BUG(G->arena->fault, "a kernel in a vector loop");
     case ST_CHECK: case ST_PREFETCH: /* no lane differs */
         G->vec = NULL;
         stmt(G, s);

@@ -141,10 +141,10 @@ static int64_t elements(const Room *r) {
 /* All but the heap, where the plan asks for it or a kernel has nothing else. */
 static void need_constant(const Room *r, int64_t bytes, MemoryKind memory) {
     bool gpu = low_gpu_level(r->fn->hoist) != GPU_OF_HOST;
-    const char *what = memory == STORE_SHARED ? "a block" : memory == STORE_STACK ? gpu ? "a thread" : "the stack" : "a register";
+    const char *what = memory == STORE_SHARED ? "a block" : memory == STORE_FRAGMENT ? "fragments" : memory == STORE_STACK ? gpu ? "a thread" : "the stack" : "a register";
     const PlanLine *line = r->plan->memory_line ? r->plan->memory_line : r->t->line;
     bool spread = memory == STORE_REGISTER && low_gpu_level(r->fn->hoist) == GPU_OF_BLOCK; /* over all threads of a block */
-    long long most = memory == STORE_SHARED ? MOST_SHARED_BYTES : MOST_STACK_BYTES * (spread ? 8 : 1);
+    long long most = memory == STORE_SHARED || memory == STORE_FRAGMENT ? MOST_SHARED_BYTES : MOST_STACK_BYTES * (spread ? 8 : 1);
     Place place = { .loc = r->fn->func->loc, .object = arena_printf(r->b->arena, "schedule %s", r->fn->func->name) };
     if (line) place = sch_place(r->b->arena, line);
     ErrCode open = gpu ? ERR_GPU_EXTENT : ERR_STACK_EXTENT, size = gpu ? ERR_GPU_SIZE : ERR_STACK_SIZE;

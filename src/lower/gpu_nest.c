@@ -17,7 +17,7 @@
 enum { MOST_THREAD_LAYERS = 64 }; /* in the third dimension */
 
 static const Scope *gpu_around(const Scope *s, LoopKind kind) {
-    while (s && !(s->var && s->kind == kind)) s = s->up;
+    while (s && !(s->var && (s->kind == kind || (kind == LOOP_GPU_THREAD && s->kind == LOOP_TENSOR)))) s = s->up;
     return s;
 }
 
@@ -68,6 +68,16 @@ static void check_loop(Build *b, const Scope *s) {
     if (s->kind == LOOP_GPU_THREAD) check_thread(b, s);
 }
 
+/* Its loops become one of the lanes of a warp. */
+static void check_tensor(Build *b, const Scope *s) {
+    Place place = place_of(b, s);
+    if (!gpu_around(s, LOOP_GPU_BLOCK)) fault_raise(b->fault, ERR_GPU_NO_BLOCKS, &place, low_place_name(b, s));
+    for (const Scope *o = s->up; o; o = o->up) {
+        bool bad = o->var && (o->kind == LOOP_PARALLEL || o->kind == LOOP_VECTOR || (o->kind == LOOP_TENSOR && o->stage != s->stage));
+        if (bad) fault_raise(b->fault, ERR_GPU_INSIDE, &place, sch_kinds[s->kind], low_place_name(b, s), sch_kinds[o->kind], low_place_name(b, o));
+    }
+}
+
 /* Stages that share a loop of blocks share them all: what one of them did in a block, it would else do in several. */
 static void check_shared(Build *b, const StageNest *st) {
     if (!st->leader) return;
@@ -97,6 +107,7 @@ static void check_count(Build *b, const StageNest *st) {
     int n[2] = { 0, 0 };
     int64_t threads = 1;
     for (const Scope *s = st->leaf; s; s = s->up) { /* the first met is the x */
+        if (s->var && s->kind == LOOP_TENSOR && !n[1]) n[1] = 1, threads = TENSOR_WARP; /* lanes, inside of all others */
         if (!s->var || !sch_is_gpu(s->kind)) continue;
         bool thread = s->kind == LOOP_GPU_THREAD;
         Place place = place_of(b, s);
@@ -111,8 +122,10 @@ static void check_count(Build *b, const StageNest *st) {
 }
 
 void low_check_gpu_nest(Build *b, const StageNest *st) {
-    for (const Scope *s = st->leaf; s != st->fn->compute; s = s->up)
-        if (s->var && (sch_spreads(s->kind))) check_loop(b, s);
+    for (const Scope *s = st->leaf; s != st->fn->compute; s = s->up) {
+        if (s->var && sch_spreads(s->kind)) check_loop(b, s);
+        if (s->var && s->kind == LOOP_TENSOR) check_tensor(b, s);
+    }
     check_shared(b, st);
     if (low_gpu_level(st->leaf) != GPU_OF_HOST) check_count(b, st);
 }
@@ -226,6 +239,7 @@ static void check_memory(Build *b, const FuncNest *fn, GpuLevel level, bool far)
     bool own = asked == MLC_MEMORY_STACK || asked == MLC_MEMORY_REGISTER;
     if (asked == MLC_MEMORY_SHARED && level != GPU_OF_BLOCK) fault_raise(b->fault, ERR_GPU_SHARED, &place, name, at);
     if (level == GPU_OF_BLOCK && asked == MLC_MEMORY_STACK) fault_raise(b->fault, ERR_GPU_CROSS_TALK, &place, name, at);
+    if (asked == MLC_MEMORY_FRAGMENT && level == GPU_OF_HOST) fault_raise(b->fault, ERR_GPU_FRAGMENT, &place, name, at);
     if (level != GPU_OF_HOST && asked == MLC_MEMORY_HEAP) fault_raise(b->fault, ERR_GPU_HEAP, &place, name, at);
     if (far && own) fault_raise(b->fault, ERR_GPU_STACK, &place, name, sch_memories[asked]);
 }
@@ -236,6 +250,7 @@ MemoryKind low_memory_kind(Build *b, const FuncNest *fn) {
     bool far = level == GPU_OF_HOST && low_gpu_touches(b, fn);
     if (asked) check_memory(b, fn, level, far);
     if (far || asked == MLC_MEMORY_HEAP) return STORE_HEAP;
+    if (asked == MLC_MEMORY_FRAGMENT) return STORE_FRAGMENT;
     bool one = asked == MLC_MEMORY_REGISTER || fn->hoist->in_vector; /* a vector loop there is one thread's */
     if (level == GPU_OF_BLOCK && !one) return STORE_SHARED;
     return asked == MLC_MEMORY_REGISTER ? STORE_REGISTER : STORE_STACK;

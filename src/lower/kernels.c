@@ -359,6 +359,21 @@ static void check_shared(Kernels *k, const Kernel *kernel, Stmt *body) {
     fault_raise(k->fault, ERR_GPU_SHARED_ALL, &place, kernel->name, (long long)all, MOST_SHARED_BYTES);
 }
 
+static Stmt *find_mma(StmtMap *m, Stmt *s) {
+    if (s->kind == ST_MMA) *(const Stmt **)m->user = s;
+    return st_map_kids(m, s);
+}
+
+/* Threads count along x first: only where that is whole warps are the lanes of an instruction neighbours in one. */
+static void check_warps(Kernels *k, const Kernel *kernel, Stmt *body) {
+    const Stmt *mma = NULL;
+    StmtMap m = { .arena = k->arena, .ir = k->ir, .stmt = find_mma, .user = &mma };
+    st_map(&m, body);
+    if (!mma || kernel->threads[0] % TENSOR_WARP == 0) return;
+    Place place = sch_place(k->arena, mma->line);
+    fault_raise(k->fault, ERR_TENSOR_WARP, &place, mma->u.mma.row->name, kernel->name, (long long)kernel->threads[0]);
+}
+
 static Stmt *make_kernel(Kernels *k, Stmt *s) {
     const Func *f = k->func ? k->func : s->u.loop.var->func;
     Body b = { .all = k, .facts = k->facts };
@@ -378,6 +393,7 @@ static Stmt *make_kernel(Kernels *k, Stmt *s) {
     body = low_spread(k->program, kernel, sch_stage_name(k->arena, f, k->func ? k->stage : 0), &b.part, body);
     if (kernel->threads[0] * kernel->threads[1] * kernel->threads[2] > 1) body = low_barriers(k->program, kernel, &b.part, body);
     check_shared(k, kernel, body);
+    check_warps(k, kernel, body);
     return st_kernel(k->arena, kernel, body);
 }
 

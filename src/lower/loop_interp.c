@@ -367,6 +367,7 @@ static void exec(Run *r, const Stmt *s, const Lanes *L) {
         break;
     case ST_COPIES: run_copies(r, s->u.copies.pending); break;
     case ST_MOVE: run_move(r, s, L->at[0]); break;
+    case ST_MMA: BUG(r->fault, "an instruction of a warp that not all of its lanes meet");
     }
 }
 

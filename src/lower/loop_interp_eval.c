@@ -50,6 +50,10 @@ static void name_stmt(Run *r, const Stmt *s) {
         }
         name_stmt(r, s->u.kernel.body);
         break;
+    case ST_MMA:
+        for (int i = 0; i < tensor_elements(s->u.mma.row, TENSOR_C); i++) give_number(r, s->u.mma.d[i], &r->n_vars);
+        name_stmt(r, s->u.mma.body);
+        break;
     case ST_CHECK: case ST_EVAL: case ST_CALL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_COPIES: case ST_MOVE: break;
     }
 }

@@ -105,6 +105,9 @@ void run_fork(Run *r, const Stmt *s, const Lane *lane);
 /* All lanes run s, each in one go up to the next barrier, where it waits for the others. */
 void run_threads(Run *r, const Stmt *s, Lane *const *lane, int64_t n);
 
+/* loop_interp_mma.c: the instruction, for the lanes of a warp, which are these threads */
+void run_mma(Run *r, const Stmt *s, Lane *const *lane, int64_t *thread);
+
 /* loop_interp_kernel.c */
 void run_kernel(Run *r, const Stmt *s, const Lane *l);
 void run_move(Run *r, const Stmt *s, const Lane *l);

@@ -23,6 +23,7 @@ struct Task {
     Lane *lane;
     int children;         /* still running */
     const Stmt *barrier;  /* where it waits for other threads, or NULL */
+    const Stmt *mma;      /* where it waits for the lanes of its warp, or NULL */
 };
 
 /* Turns that were ended: by the task, then by each reader. */
@@ -49,7 +50,7 @@ static bool find_turns(Run *r, const Stmt *s) {
     case ST_IF: return has_turns(r, s->u.cond.yes) || has_turns(r, s->u.cond.no);
     case ST_ALLOC: return has_turns(r, s->u.alloc.body);
     case ST_PRODUCE: return has_turns(r, s->u.produce.body);
-    case ST_TURN: case ST_FORK: case ST_BARRIER: return true;
+    case ST_TURN: case ST_FORK: case ST_MMA: case ST_BARRIER: return true;
     default: return false;
     }
 }
@@ -181,6 +182,14 @@ static bool step_turn(Tasks *t, Task *task, Frame *f) {
     return true;
 }
 
+/* Waits first, then goes on with what the instruction gave. */
+static bool step_mma(Tasks *t, Task *task, Frame *f) {
+    if (f->k++) return false;
+    task->mma = f->s;
+    push(t, task, f->s->u.mma.body);
+    return true;
+}
+
 static bool step_frame(Tasks *t, Task *task, Frame *f) {
     switch (f->s->kind) {
     case ST_BLOCK:
@@ -193,6 +202,7 @@ static bool step_frame(Tasks *t, Task *task, Frame *f) {
     case ST_ALLOC: return step_alloc(t, task, f);
     case ST_PRODUCE: return step_produce(t, task, f);
     case ST_FORK: return step_fork(t, task, f);
+    case ST_MMA: return step_mma(t, task, f);
     default: return step_turn(t, task, f);
     }
 }
@@ -214,7 +224,7 @@ static bool advance(Tasks *t, Task *task) {
             continue;
         }
         if (!step_frame(t, task, f)) pop(t, task);
-        if (turn || fork) return true;
+        if (turn || fork || task->mma) return true;
     }
     return true;
 }
@@ -252,11 +262,45 @@ static void enter_markers(Run *r, Frame *f) {
     if (!s->u.produce.is_consume) pm_put(&r->stage, s->u.produce.func, (void *)(intptr_t)s->u.produce.stage);
 }
 
-/* Runs up to a barrier, or to the end. */
+/* Runs up to a barrier or an instruction of its warp, or to the end. */
 static void run_thread(Tasks *t, Task *task) {
     enter_markers(t->r, task->top);
-    while (task->top && advance(t, task) && !task->barrier) {}
+    while (task->top && advance(t, task) && !task->barrier && !task->mma) {}
     leave_markers(t->r, task->top);
+}
+
+/* Instructions for which all lanes of a warp have come; was there one? */
+static bool run_warps(Run *r, Task *task, int64_t n) {
+    enum { LANES = 32 };
+    bool any = false;
+    for (int64_t first = 0; first + LANES <= n; first += LANES) {
+        Lane *lane[LANES];
+        int64_t thread[LANES];
+        bool all = task[first].mma != NULL;
+        for (int i = 0; i < LANES; i++) {
+            all &= task[first + i].mma == task[first].mma;
+            lane[i] = task[first + i].lane;
+            thread[i] = first + i;
+        }
+        if (!all) continue;
+        run_mma(r, task[first].mma, lane, thread);
+        for (int i = 0; i < LANES; i++) task[first + i].mma = NULL;
+        any = true;
+    }
+    return any;
+}
+
+/* What is left of threads up to the next barrier. */
+static void run_phase(Tasks *t, Task *task, int64_t n) {
+    for (int64_t i = 0; i < n; i++) task[i].barrier = NULL;
+    do {
+        struct RunOrder o = run_order(t->r, n);
+        for (int64_t i = 0; i < n; i++) {
+            t->r->thread = o.at;
+            if (!task[o.at].mma && !task[o.at].barrier) run_thread(t, &task[o.at]);
+            run_next(&o);
+        }
+    } while (run_warps(t->r, task, n));
 }
 
 void run_threads(Run *r, const Stmt *s, Lane *const *lane, int64_t n) {
@@ -267,13 +311,8 @@ void run_threads(Run *r, const Stmt *s, Lane *const *lane, int64_t n) {
         push(&t, &task[i], s);
     }
     while (task[0].top) {
-        struct RunOrder o = run_order(r, n);
         r->phase++;
-        for (int64_t i = 0; i < n; i++) {
-            r->thread = o.at;
-            run_thread(&t, &task[o.at]);
-            run_next(&o);
-        }
-        for (int64_t i = 1; i < n; i++) CHECK(r->fault, !task[i].top == !task[0].top && task[i].barrier == task[0].barrier);
+        run_phase(&t, task, n);
+        for (int64_t i = 1; i < n; i++) CHECK(r->fault, !task[i].top == !task[0].top && task[i].barrier == task[0].barrier && !task[i].mma && !task[0].mma);
     }
 }

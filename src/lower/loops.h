@@ -14,6 +14,7 @@
 #define LOOPS_H
 
 #include "schedule/schedule.h"
+#include "schedule/tensor.h"
 
 /* How the task of an asynchronous Func and those that read the Func take turns.  The task counts the turns that
  * it has finished, each reader those that it has: the n-th turn of a reader waits for the n-th of the task, and
@@ -61,7 +62,8 @@ typedef enum {
     STORE_HEAP,     /* of the host, of the device or of both: Storage.on_device */
     STORE_STACK,    /* an array of a thread, also of a thread of a kernel */
     STORE_REGISTER,
-    STORE_SHARED    /* of the threads of a block of a kernel */
+    STORE_SHARED,   /* of the threads of a block of a kernel */
+    STORE_FRAGMENT  /* registers of the lanes of a warp, until the pass `tiles`: then each lane has its elements in its own */
 } MemoryKind;
 enum { MOST_STACK_BYTES = 128 << 10 }; /* of one Func on a thread's stack */
 enum {
@@ -102,7 +104,7 @@ typedef struct Storage {
 
 typedef struct Stmt Stmt;
 typedef enum { ST_BLOCK, ST_FOR, ST_LET, ST_IF, ST_STORE, ST_ALLOC, ST_PRODUCE, ST_CHECK, ST_EVAL, ST_TURN, ST_FORK, ST_CALL, ST_PREFETCH, ST_COUNT,
-               ST_KERNEL, ST_BARRIER, ST_COPIES, ST_MOVE } StmtKind;
+               ST_KERNEL, ST_BARRIER, ST_COPIES, ST_MOVE, ST_MMA } StmtKind;
 
 /* An if whose condition differs between lanes needs a mask for what its lanes store and load.  MASK_NONE asks
  * whether any lane runs, and masks both; the others do not ask.  MASK_LOADS and MASK_STORES mask the one alone:
@@ -169,6 +171,9 @@ struct Stmt {
          * copies elsewhere are stale from now on.  all: every element is about to be written,
          * so that none has to be copied there; what lies between elements is as little the memory's as ever. */
         struct { Storage *storage; bool device, writes, all; } move;
+        /* d = c + a * b of tiles that the lanes of a warp hold by the maps of `row` (tensor.def): all lanes come here, each with its
+         * elements, and in the body `d` are the names of its elements of the result. */
+        struct { const TensorRow *row; const Node **a, **b, **c; const Sym **d; Stmt *body; } mma;
     } u;
 };
 
@@ -209,6 +214,7 @@ Stmt *st_barrier(Arena *a);
 Stmt *st_check(Arena *a, const Node *cond, ErrCode code, const char *t0, const char *t1, int n, const Node *const *arg);
 Stmt *st_copies(Arena *a, int pending);
 Stmt *st_move(Arena *a, Storage *t, bool device, bool writes, bool all);
+Stmt *st_mma(Arena *a, const TensorRow *row, const Node **x, const Node **y, const Node **c, const Sym **d, Stmt *body);
 Stmt *st_produce(Arena *a, Func *f, int stage, bool is_consume, Stmt *body);
 
 /* How many indices of dimension d of an internal memory there is room for, and padding with it. */

@@ -11,6 +11,7 @@ static void pass_fork(Program *p, const LowerOptions *o) { low_fork(p, o); }
 static void pass_access_checks(Program *p, const LowerOptions *o) { low_access_checks(p, o); }
 static void pass_settle(Program *p, const LowerOptions *o) { low_settle(p, o); }
 static void pass_settle_parts(Program *p, const LowerOptions *o) { low_settle(p, o); }
+static void pass_tiles(Program *p, const LowerOptions *o) { low_tiles(p, o); }
 static void pass_kernels(Program *p, const LowerOptions *o) { low_kernels(p, o); }
 static void pass_watch(Program *p, const LowerOptions *o) { low_watch(p, o); }
 static void pass_flatten(Program *p, const LowerOptions *o) { low_flatten(p, o); }

@@ -206,7 +206,7 @@ static void add_guard(Nesting *n, Scope *at, const Node *cond, bool likely, Mask
 }
 
 /* An untouched dimension's loop runs over its points themselves, but for one inside a vector loop, whose bounds must
- * not differ between lanes: it runs from 0.  A vector or unrolled loop of bounded length has the bound as its length. */
+ * not differ between lanes: it runs from 0.  A vector, unrolled or tensorized loop of bounded length has the bound as its length. */
 static void find_own_loops(Nesting *n) {
     StageNest *st = n->st;
     const StageSched *sched = st->sched;
@@ -216,7 +216,7 @@ static void find_own_loops(Nesting *n) {
         const Dim *d = &sched->dim.at[i];
         const Piece *p = find(n, d->name);
         const char *whole = origin(sched, d->name);
-        bool fixed = (d->kind == LOOP_VECTOR || d->kind == LOOP_UNROLL) && !ir_is_const(p->extent) && p->most > 0;
+        bool fixed = (d->kind == LOOP_VECTOR || d->kind == LOOP_UNROLL || d->kind == LOOP_TENSOR) && !ir_is_const(p->extent) && p->most > 0;
         OwnLoop *own = &st->own[i];
         own->asked = p->extent;
         own->extent = fixed ? ir_idx(I(n), p->most) : p->extent;

@@ -63,7 +63,7 @@ struct Scope {
 
 /* No loop is made for one iteration, but where it says which block or thread of a GPU runs it. */
 static inline bool low_is_once(LoopKind kind, const Node *extent) {
-    return ir_is(extent, 1) && !sch_is_gpu(kind);
+    return ir_is(extent, 1) && !sch_is_gpu(kind) && kind != LOOP_TENSOR;
 }
 
 /* The accesses of one Func in a stage. */

@@ -19,6 +19,7 @@ void low_settle(Program *p, const LowerOptions *o);  /* settle.c */
 /* unroll.c: iterations to write out, and whether a vector loop's extent will do: errors at the loop's directive. */
 int64_t low_copies(Arena *a, Sim *sim, const Stmt *s, const Node *extent, int64_t around);
 void low_check_lanes(Arena *a, const Stmt *s, const Node *extent);
+void low_tiles(Program *p, const LowerOptions *o); /* tiles.c */
 void low_kernels(Program *p, const LowerOptions *o); /* kernels.c */
 /* spread.c: the body of a kernel in which memory of the block that the plan keeps in registers is each thread's own; stage: whose
  * production the kernel is; statements that are one part stay so. */

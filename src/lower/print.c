@@ -41,7 +41,7 @@ static void print_stage(StrBuf *out, const Func *f, int stage) {
 }
 
 static void print_for(StrBuf *out, const Stmt *s) {
-    static const char *const kind[] = { "", " parallel", " vector", " unroll", " gpu_block", " gpu_thread" };
+    static const char *const kind[] = { "", " parallel", " vector", " unroll", " gpu_block", " gpu_thread", " tensor" };
     sb_printf(out, "for %s in [", s->u.loop.var->name);
     ir_print(out, s->u.loop.min);
     sb_puts(out, " +: ");
@@ -51,7 +51,7 @@ static void print_for(StrBuf *out, const Stmt *s) {
 }
 
 static void print_alloc(StrBuf *out, const Storage *t) {
-    static const char *const memory[] = { "heap", "stack", "register", "shared" };
+    static const char *const memory[] = { "heap", "stack", "register", "shared", "fragment" };
     sb_printf(out, "alloc %s", t->name);
     for (int d = 0; d < t->rank; d++) {
         sb_puts(out, "[");
@@ -190,6 +190,25 @@ void st_print_move(StrBuf *out, const Stmt *s) {
     if (s->u.move.writes) sb_puts(out, s->u.move.all ? " for writing all" : " for writing");
 }
 
+static void print_list(StrBuf *out, const char *open, int n, const Node *const *e) {
+    for (int i = 0; i < n; i++) {
+        sb_puts(out, i ? ", " : open);
+        ir_print(out, e[i]);
+    }
+    sb_puts(out, "}");
+}
+
+/* mma mma_m16n8k8_bf16 {d.0, d.1, d.2, d.3} = {..} + {..} * {..} */
+static void print_mma(StrBuf *out, const Stmt *s) {
+    const TensorRow *row = s->u.mma.row;
+    sb_printf(out, "mma %s {", row->name);
+    for (int i = 0; i < tensor_elements(row, TENSOR_C); i++) sb_printf(out, "%s%s", i ? ", " : "", s->u.mma.d[i]->name);
+    print_list(out, "} = {", tensor_elements(row, TENSOR_C), s->u.mma.c);
+    print_list(out, " + {", tensor_elements(row, TENSOR_A), s->u.mma.a);
+    print_list(out, " * {", tensor_elements(row, TENSOR_B), s->u.mma.b);
+    st_print_line(out, s->line);
+}
+
 static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
     if (s->kind == ST_BLOCK) {
         for (int i = 0; i < s->u.block.n; i++) print_body(out, s->u.block.at[i], depth);
@@ -253,6 +272,10 @@ static void print_stmt(StrBuf *out, const Stmt *s, int depth) {
         else sb_puts(out, "wait for copies");
         break;
     case ST_MOVE: st_print_move(out, s); break;
+    case ST_MMA:
+        print_mma(out, s);
+        body = s->u.mma.body;
+        break;
     case ST_BLOCK: break;
     }
     sb_puts(out, "\n");

@@ -28,7 +28,7 @@ static void end(const Nest *n, const PlanLine *line) {
 }
 
 static void nest_for(const Nest *n, const Stmt *s) {
-    static const char *const kind[] = { "", " parallel", " vector", " unroll", " gpu_block", " gpu_thread" };
+    static const char *const kind[] = { "", " parallel", " vector", " unroll", " gpu_block", " gpu_thread", " tensor" };
     int64_t min, extent;
     begin(n, "for ", s->u.loop.var->name);
     if (ir_is_int(s->u.loop.min, &min) && ir_is_int(s->u.loop.extent, &extent))
@@ -105,6 +105,11 @@ static void nest(Nest n, const Stmt *s) {
         begin(&n, "", "");
         st_print_move(n.out, s);
         sb_puts(n.out, "\n");
+        return;
+    case ST_MMA:
+        begin(&n, "mma ", s->u.mma.row->name);
+        sb_puts(n.out, "\n");
+        nest(n, s->u.mma.body);
         return;
     case ST_CHECK: case ST_EVAL: case ST_COUNT: return;
     }

@@ -127,7 +127,7 @@ static Stmt *loop(StmtMap *m, Stmt *s) {
     Pass *p = m->user;
     const Node *min = run(p, s->u.loop.min), *extent = run(p, s->u.loop.extent);
     if (sim_holds(p->sim, ir_make2(p->ir, OP_LE, extent, ir_idx(p->ir, 0)))) return NULL;
-    if (ir_is(extent, 1) && !sch_is_gpu(s->u.loop.kind)) return let(m, s, s->u.loop.var, min, s->u.loop.body);
+    if (ir_is(extent, 1) && !sch_is_gpu(s->u.loop.kind) && s->u.loop.kind != LOOP_TENSOR) return let(m, s, s->u.loop.var, min, s->u.loop.body);
     if (p->unroll && s->u.loop.kind == LOOP_UNROLL) return write_out(m, s, min, extent);
     if (p->unroll && s->u.loop.kind == LOOP_VECTOR) low_check_lanes(p->arena, s, extent);
     Facts *fact = ARENA_NEW(p->arena, Facts);

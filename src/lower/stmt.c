@@ -131,6 +131,17 @@ Stmt *st_copies(Arena *a, int pending) {
     return s;
 }
 
+Stmt *st_mma(Arena *a, const TensorRow *row, const Node **x, const Node **y, const Node **c, const Sym **d, Stmt *body) {
+    Stmt *s = make(a, ST_MMA);
+    s->u.mma.row = row;
+    s->u.mma.a = x;
+    s->u.mma.b = y;
+    s->u.mma.c = c;
+    s->u.mma.d = d;
+    s->u.mma.body = body;
+    return s;
+}
+
 Stmt *st_move(Arena *a, Storage *t, bool device, bool writes, bool all) {
     Stmt *s = make(a, ST_MOVE);
     s->u.move.storage = t;
@@ -379,6 +390,28 @@ static Stmt *map_kernel(StmtMap *m, Stmt *s) {
     REBUILD(kernel.body, body);
 }
 
+static const Node **map_list(StmtMap *m, int n, const Node **e, bool *changed) {
+    const Node **now = ARENA_ARRAY(m->arena, const Node *, n);
+    bool same = true;
+    for (int i = 0; i < n; i++) {
+        now[i] = map_expr(m, e[i]);
+        same &= now[i] == e[i];
+    }
+    *changed |= !same;
+    return same ? e : now;
+}
+
+static Stmt *map_mma(StmtMap *m, Stmt *s) {
+    const TensorRow *row = s->u.mma.row;
+    Stmt now = *s;
+    bool changed = false;
+    now.u.mma.a = map_list(m, tensor_elements(row, TENSOR_A), s->u.mma.a, &changed);
+    now.u.mma.b = map_list(m, tensor_elements(row, TENSOR_B), s->u.mma.b, &changed);
+    now.u.mma.c = map_list(m, tensor_elements(row, TENSOR_C), s->u.mma.c, &changed);
+    Stmt *body = st_map(m, s->u.mma.body);
+    REBUILD(mma.body, body);
+}
+
 Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     switch (s->kind) {
     case ST_BLOCK: return map_block(m, s);
@@ -396,6 +429,7 @@ Stmt *st_map_kids(StmtMap *m, Stmt *s) {
     case ST_PREFETCH: return map_prefetch(m, s);
     case ST_COUNT: return map_count(m, s);
     case ST_KERNEL: return map_kernel(m, s);
+    case ST_MMA: return map_mma(m, s);
     case ST_BARRIER: case ST_COPIES: case ST_MOVE: return s;
     }
     return s;

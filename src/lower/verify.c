@@ -159,6 +159,25 @@ static void check_move(Verify *v, const Stmt *s) {
     if (!pm_get(&v->stored, t->func)) broken(v, "a move without memory:", t->name);
 }
 
+static void check_operand(Verify *v, const TensorRow *row, TensorOperand operand, const Node *const *e) {
+    mlc_type type = operand == TENSOR_C ? row->c : row->ab;
+    for (int i = 0; i < tensor_elements(row, operand); i++) {
+        check_expr(v, e[i]);
+        if ((mlc_type)e[i]->type != type) broken(v, "an operand of another type of", row->name);
+    }
+}
+
+static void check_mma(Verify *v, const Stmt *s) {
+    const TensorRow *row = s->u.mma.row;
+    if (!s->u.mma.body) broken(v, "empty scope of", row->name);
+    check_operand(v, row, TENSOR_A, s->u.mma.a);
+    check_operand(v, row, TENSOR_B, s->u.mma.b);
+    check_operand(v, row, TENSOR_C, s->u.mma.c);
+    for (int i = 0; i < tensor_elements(row, TENSOR_C); i++) add(&v->bound, s->u.mma.d[i], 1);
+    check_stmt(v, s->u.mma.body);
+    for (int i = 0; i < tensor_elements(row, TENSOR_C); i++) add(&v->bound, s->u.mma.d[i], -1);
+}
+
 static void check_stmt(Verify *v, const Stmt *s) {
     if (!s) broken(v, "missing statement", "");
     switch (s->kind) {
@@ -205,6 +224,7 @@ static void check_stmt(Verify *v, const Stmt *s) {
         if (!v->kernel && v->p->flat) broken(v, "a barrier outside of kernels", "");
         break;
     case ST_MOVE: check_move(v, s); break;
+    case ST_MMA: check_mma(v, s); break;
     }
 }
 

@@ -134,7 +134,7 @@ static Stmt *counted(Watch *w, Stmt *s, Tallies *out) {
         now->u.fork.rest = counted_here(w, s->u.fork.rest);
         return now;
     case ST_KERNEL: /* what threads of a GPU do is not counted */
-    case ST_CHECK: case ST_EVAL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_COPIES: case ST_MOVE: return s;
+    case ST_CHECK: case ST_EVAL: case ST_PREFETCH: case ST_COUNT: case ST_BARRIER: case ST_COPIES: case ST_MOVE: case ST_MMA: return s;
     }
     return s;
 }

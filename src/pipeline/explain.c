@@ -51,6 +51,8 @@ static void print_level(Compile *c, const char *level, StrBuf *out) {
         pl_resolve(c); /* raises what is wrong with the definitions, and derives what the plan changes */
         if (c->schedule->bounded)
             sb_puts(out, "// class bounded: threads join floats in any order; n terms differ by n * eps of the sum of their magnitudes (of the product)\n");
+        if (c->schedule->by_units)
+            sb_puts(out, "// class bounded: tensor units sum floats; sums of n products differ by 2 * n * 2^-23 of the sum of their magnitudes\n");
         if (c->schedule->rewrites) sb_puts(out, "// class rewrite: the plan derives an algorithm of other roundings\n");
         alg_print_program(out, c->ctx, c->schedule->output, c->n_outputs);
         return;

@@ -1,5 +1,6 @@
 /* directive.c - directives as values: the table, the constructors behind the macros, the printer. */
 #include "schedule/schedule.h"
+#include "schedule/tensor.h"
 
 #include <string.h>
 
@@ -43,7 +44,7 @@ const char *const sch_line_ups[MLC_LOOP_ALIGN_COUNT] = {
 #include "directives.def"
 };
 
-const char *const sch_kinds[] = { "serial", "parallel", "vector", "unrolled", "gpu_blocks", "gpu_threads" };
+const char *const sch_kinds[] = { "serial", "parallel", "vector", "unrolled", "gpu_blocks", "gpu_threads", "tensorize" };
 
 /* ---- constructors ---- */
 
@@ -99,6 +100,12 @@ mlc_directive mlc_align_of(mlc_directive_kind kind, struct mlc_align_args a) {
 mlc_directive mlc_order_of(mlc_directive_kind kind, int n, const mlc_var *v, mlc_loc loc) {
     mlc_directive d = { .kind = kind, .n = n, .loc = loc };
     for (int i = 0; i < n && i < (int)(sizeof d.v / sizeof *d.v); i++) d.v[i] = v[i];
+    return d;
+}
+
+mlc_directive mlc_tensorize_of(mlc_tensor instruction, int n, const mlc_var *v, mlc_loc loc) {
+    mlc_directive d = mlc_order_of(MLC_TENSORIZE, n, v, loc);
+    d.tensor = instruction;
     return d;
 }
 
@@ -281,6 +288,7 @@ void sch_print_directive(StrBuf *out, const mlc_directive *d) {
         else if (*shape == 'M') sb_puts(out, word(sch_copies, MLC_COPY_COUNT, (int)d->copy));
         else if (*shape == 'y') sb_puts(out, word(sch_policies, MLC_PARTITION_COUNT, (int)d->k[k++]));
         else if (*shape == 'T') sb_puts(out, mlc_type_name(d->type));
+        else if (*shape == 'I') sb_puts(out, word(tensor_names, MLC_TENSOR_COUNT, (int)d->tensor));
         else if (*shape == 'e' || *shape == 's') print_other(out, d, *shape);
         else sb_printf(out, "%lld", (long long)d->k[k++]);
     }

@@ -96,7 +96,8 @@ static void check(mlc_plan *plan, const PlanLine *l) {
         if (!d->v[i].sym) fault_raise(f, ERR_PLAN_NO_LOOP_NAME, &place, i + 1);
     bool made = strchr(shape, 'w');
     if (made || strpbrk(shape, "gG")) check_funcs(plan, l, made, &place);
-    if ((unsigned)d->memory >= MLC_MEMORY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->memory, "memory", "MLC_MEMORY_HEAP, STACK, REGISTER, SHARED");
+    if ((unsigned)d->memory >= MLC_MEMORY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->memory, "memory", "MLC_MEMORY_HEAP, STACK, REGISTER, SHARED, FRAGMENT");
+    if ((unsigned)d->tensor >= MLC_TENSOR_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->tensor, "instruction", "the MLC_MMA_ of mlc/schedule.h");
     if ((unsigned)d->copy >= MLC_COPY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->copy, "way of copying", "MLC_COPY_LDST, CP_ASYNC");
     if ((unsigned)d->way >= MLC_WAY_COUNT) fault_raise(f, ERR_BAD_WORD, &place, (int)d->way, "way", "MLC_WAY_FORWARD, BOTH");
     bool policy = d->kind != MLC_PARTITION || (d->k[0] >= 0 && d->k[0] < MLC_PARTITION_COUNT);

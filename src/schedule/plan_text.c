@@ -3,6 +3,7 @@
  *     by: tile(x, y, xo, yo, xi, yi, 32, 8, .tail = guard), vectorize(xi, 8);
  *     bx.u0: compute_at(by, xo), specialize(n > 3) { vectorize(x, 8) } */
 #include "schedule/schedule.h"
+#include "schedule/tensor.h"
 
 #include <string.h>
 
@@ -207,6 +208,8 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
         d->at_stage = -1;
     } else if (shape == 'a') {
         place(t, d);
+    } else if (shape == 'I') {
+        d->tensor = (mlc_tensor)word(t, "the name of an instruction", tensor_names, MLC_TENSOR_COUNT, ERR_PLAN_TENSOR);
     } else if (shape == 'T') {
         d->type = number_type(t);
     } else if (shape == 'L') {
@@ -218,7 +221,7 @@ static void argument(PlanText *t, mlc_directive *d, char shape, int *k) {
         comma(t, &sch_directives[d->kind]);
         loop(t, d, "the Var that the loop becomes");
     } else if (shape == 'm') {
-        d->memory = (mlc_memory)word(t, "a memory: heap, stack, register or shared", sch_memories, MLC_MEMORY_COUNT, ERR_PLAN_MEMORY);
+        d->memory = (mlc_memory)word(t, "a memory: heap, stack, register, shared or fragment", sch_memories, MLC_MEMORY_COUNT, ERR_PLAN_MEMORY);
     } else if (shape == 'M') {
         d->copy = (mlc_copy)word(t, "a way of copying: ldst or cp_async", sch_copies, MLC_COPY_COUNT, ERR_PLAN_COPY);
     } else if (shape == 'y') {

@@ -326,7 +326,7 @@ Schedule *sch_resolve(Interner *I, const struct mlc_plan *plan, Func *const *out
         check_inputs(&r, fs);
         sch_check_memo(&r, fs);
         sch_check_bounds(&r, fs);
-        for (int k = 0; k < fs->stage.n; k++) sch_check_prefetches(&r, &fs->stage.at[k]), sch_check_streams(&r, &fs->stage.at[k]);
+        for (int k = 0; k < fs->stage.n; k++) sch_check_prefetches(&r, &fs->stage.at[k]), sch_check_streams(&r, &fs->stage.at[k]), sch_check_tensor(&r, &fs->stage.at[k]);
         warn_updates(&r, fs);
     }
     sch_find_groups(&r);

@@ -38,6 +38,9 @@ void sch_check_bounds(Resolve *r, const FuncSched *fs);
  * about something else. */
 void sch_first_loops(Resolve *r, StageSched *st);
 bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line);
+/* tensor.c: tensorize; and are its loops the innermost, once all directives are applied? */
+void sch_tensorize(Resolve *r, StageSched *st, const PlanLine *line);
+void sch_check_tensor(Resolve *r, const StageSched *st);
 void sch_check_prefetches(Resolve *r, const StageSched *st);
 
 /* memoize.c: memoize, and may the Func be, now that its place is known? */

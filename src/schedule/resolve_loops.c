@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const char *const kind_name[] = { "serial", "parallel", "vectorized", "unrolled", "one of gpu_blocks", "one of gpu_threads" };
+static const char *const kind_name[] = { "serial", "parallel", "vectorized", "unrolled", "one of gpu_blocks", "one of gpu_threads", "tensorized" };
 
 const char *sch_stage_name(Arena *a, const Func *f, int stage) {
     return stage == 0 ? f->name : arena_printf(a, "%s.u%d", f->name, stage - 1);
@@ -325,6 +325,7 @@ bool sch_loop_directive(Resolve *r, StageSched *st, const PlanLine *line) {
     case MLC_GPU_THREADS: mark_gpu(r, st, line, 0, line->d.n, LOOP_GPU_THREAD); break;
     case MLC_GPU_TILE: apply_gpu_tile(r, st, line); break;
     case MLC_GPU_SINGLE_THREAD: apply_single_thread(r, st, line); break;
+    case MLC_TENSORIZE: sch_tensorize(r, st, line); break;
     case MLC_RENAME: apply_rename(r, st, line); break;
     case MLC_PARTITION: apply_partition(r, st, line); break;
     case MLC_PREFETCH: apply_prefetch(r, st, line); break;

@@ -63,8 +63,8 @@ Derived sch_derive(Interner *I, const struct mlc_plan *plan, Func *const *output
 
 /* ---- the resolved schedule of one stage: what lowering reads ---- */
 
-typedef enum { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL, LOOP_GPU_BLOCK, LOOP_GPU_THREAD } LoopKind;
-extern const char *const sch_kinds[]; /* "serial" .. "gpu_threads" for messages, by LoopKind */
+typedef enum { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL, LOOP_GPU_BLOCK, LOOP_GPU_THREAD, LOOP_TENSOR } LoopKind;
+extern const char *const sch_kinds[]; /* "serial" .. "tensorize" for messages, by LoopKind */
 static inline bool sch_is_gpu(LoopKind k) { return k == LOOP_GPU_BLOCK || k == LOOP_GPU_THREAD; }
 /* Do iterations run at once, in any order, in threads of their own? */
 static inline bool sch_spreads(LoopKind k) { return k == LOOP_PARALLEL || sch_is_gpu(k); }
@@ -100,6 +100,7 @@ typedef struct {
     bool is_whole;        /* of an extern stage: its C function runs it */
     mlc_partition_policy partition;
     const PlanLine *partitioned; /* the line that says so, NULL: none */
+    char axis;            /* LOOP_TENSOR: 'm', 'n' or 'k' of its instruction, which the line names */
     const PlanLine *line; /* the directive that made or marked it, NULL: the definition itself */
 } Dim;
 
@@ -217,6 +218,7 @@ typedef struct {
     VEC(FuncGroup) group; /* all of them, producers first */
     bool rewrites;        /* the plan derives an algorithm of other roundings: class rewrite */
     bool bounded;         /* threads join floats in any order: class bounded */
+    bool by_units;        /* tensor units sum floats: class bounded too */
     bool warned;          /* something was said to the log, had it been there */
     Func *output[MAX_OUTPUTS];
     int n_outputs;

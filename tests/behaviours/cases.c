@@ -71,7 +71,7 @@ static void nest_line(Nest *n, const char *what, const char *name, const char *k
 }
 
 static void nest(Nest *n, const Stmt *s) {
-    static const char *const kind[] = { "", " parallel", " vector", " unroll", " gpu_block", " gpu_thread" };
+    static const char *const kind[] = { "", " parallel", " vector", " unroll", " gpu_block", " gpu_thread", " tensor" };
     if (!s) return;
     Nest in = { n->out, n->depth + 1 };
     switch (s->kind) {

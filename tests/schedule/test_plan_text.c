@@ -167,14 +167,16 @@ START_TEST(gpu_macros) {
                  mlc_gpu_tile(x, y, xo, yo, xi, yi, 16, 8), mlc_gpu_tile(x, y, xo, yo, xi, yi, 16, 8, .tail = MLC_TAIL_ROUND),
                  mlc_gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2),
                  mlc_gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = MLC_TAIL_GUARD), mlc_store_in(MLC_MEMORY_SHARED), mlc_copy_by(MLC_COPY_CP_ASYNC),
-                 mlc_copy_by(MLC_COPY_LDST), mlc_swizzle(x, y));
+                 mlc_copy_by(MLC_COPY_LDST), mlc_swizzle(x, y), mlc_store_in(MLC_MEMORY_FRAGMENT), mlc_tensorize(MLC_MMA_M16N8K16_BF16, yi, xi),
+                 mlc_tensorize(MLC_MMA_M16N8K32_S8, y, x, z));
     ck_assert_str_eq(mlc_error(ctx), "");
     ck_assert_str_eq(mlc_plan_print(mlc_plan_default(ctx)),
                      "by: gpu_blocks(x), gpu_blocks(x, y, z), gpu_threads(xi, yi), gpu_single_thread(), "
                      "gpu_tile(x, xo, xi, 64), gpu_tile(x, xo, xi, 64, .tail = guard), "
                      "gpu_tile(x, y, xo, yo, xi, yi, 16, 8), gpu_tile(x, y, xo, yo, xi, yi, 16, 8, .tail = round), "
                      "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2), "
-                     "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = guard), store_in(shared), copy_by(cp_async), copy_by(ldst), swizzle(x, y);\n");
+                     "gpu_tile(x, y, z, xo, yo, zo, xi, yi, zi, 8, 4, 2, .tail = guard), store_in(shared), copy_by(cp_async), copy_by(ldst), swizzle(x, y), "
+                     "store_in(fragment), tensorize(mma_m16n8k16_bf16, yi, xi), tensorize(mma_m16n8k32_s8, y, x, z);\n");
     mlc_directive d;
     ck_assert(mlc_plan_get(mlc_plan_default(ctx), 8, NULL, &d) && d.n == 9 && d.k[2] == 2 && d.v[8].sym == zi.sym);
     mlc_ctx_free(ctx);
@@ -194,8 +196,9 @@ START_TEST(text_errors) {
         { "by: split(x, xo, xi, 8, .tail = grd)", "plan:1:33: there is no tail 'grd'; docs/directives.md lists them" },
         { "by: split(x, xo, xi, 8, .tail = gard)", "plan:1:33: there is no tail 'gard' (did you mean 'guard'?); docs/directives.md lists them" },
         { "by: split(x, xo, xi, 8, .tile = guard)", "plan:1:26: split has no option .tile; it takes .tail" },
-        { "bx: store_in(stak)", "plan:1:14: there is no memory 'stak' (did you mean 'stack'?); use auto, heap, stack, register or shared" },
-        { "bx: store_in(4)", "plan:1:14: expected a memory: heap, stack, register or shared, found '4'; see docs/language.md" },
+        { "bx: store_in(stak)", "plan:1:14: there is no memory 'stak' (did you mean 'stack'?); use auto, heap, stack, register, shared or fragment" },
+        { "bx: store_in(4)", "plan:1:14: expected a memory: heap, stack, register, shared or fragment, found '4'; see docs/language.md" },
+        { "bx: tensorize(mma_m16n8k16_bf61, x, y)", "plan:1:15: there is no instruction 'mma_m16n8k16_bf61' (did you mean 'mma_m16n8k16_bf16'?); docs/directives.md lists those of tensorize" },
         { "bx: copy_by(tma)", "plan:1:13: there is no way of copying 'tma'; use ldst or cp_async" },
         { "bx: fold_storage(x, 4, .way = back)", "plan:1:31: there is no way 'back'; use forward or both" },
         { "bx: fold_storage(x, 4, .tail = guard)", "plan:1:25: fold_storage has no option .tail; it takes .way" },
@@ -266,8 +269,10 @@ START_TEST(value_errors) {
           "a.c:3: schedule by: fuse(x, ?, x): loop 2 has no value; make its Var with mlc_var_new" },
         { { by.f, 0 }, mlc_copy_of((mlc_copy)9, (mlc_loc){ "a.c", 3 }),
           "a.c:3: schedule by: copy_by(?): 9 is no way of copying; give one of MLC_COPY_LDST, CP_ASYNC" },
+        { { by.f, 0 }, mlc_tensorize_of((mlc_tensor)99, 1, &x, (mlc_loc){ "a.c", 3 }),
+          "a.c:3: schedule by: tensorize(?, x): 99 is no instruction; give one of the MLC_MMA_ of mlc/schedule.h" },
         { { by.f, 0 }, mlc_memory_of((mlc_memory)9, (mlc_loc){ "a.c", 3 }),
-          "a.c:3: schedule by: store_in(?): 9 is no memory; give one of MLC_MEMORY_HEAP, STACK, REGISTER, SHARED" },
+          "a.c:3: schedule by: store_in(?): 9 is no memory; give one of MLC_MEMORY_HEAP, STACK, REGISTER, SHARED, FRAGMENT" },
         { { by.f, 0 }, mlc_fold_of((struct mlc_fold_args){ { "a.c", 3 }, x, 8, (mlc_way)3 }),
           "a.c:3: schedule by: fold_storage(x, 8, .way = ?): 3 is no way; give one of MLC_WAY_FORWARD, BOTH" },
         { { by.f, 1 }, { .kind = MLC_RFACTOR, .made = mlc_find_func(ctx, "bx"), .n = 3, .v = { x, x, x }, .loc = { "a.c", 3 } },
