@@ -16,8 +16,7 @@ static bool uses_any(Gen *G, const Stmt *s, const Node *e, int but) {
     return found;
 }
 
-/* Names for what can be computed before the old values are known. */
-static void name_rest(Gen *G, Env *v, const Stmt *s, const Node *e) {
+void name_rest(Gen *G, Env *v, const Stmt *s, const Node *e) {
     if (uses_any(G, s, e, -1)) {
         for (int i = 0; i < e->n; i++) name_rest(G, v, s, e->kid[i]);
         return;
@@ -29,28 +28,30 @@ static void name_rest(Gen *G, Env *v, const Stmt *s, const Node *e) {
     pm_put(&v->text, e, arena_copy(G->arena, &t, sizeof t));
 }
 
-/* The builtin that joins e, the other operand; NULL: there is none. */
-static const char *builtin_of(Gen *G, const Stmt *s, int k, const Node **e) {
-    const Node *v = s->u.store.value[k];
+const Node *joined_operand(Gen *G, const Stmt *s, int k, const Node *v) {
+    for (int old = 0; v->n == 2 && old < 2 && (old == 0 || v->op != OP_SUB); old++) {
+        const Node *held = v->kid[old], *e = v->kid[1 - old];
+        if (held->op == OP_VAR && held->u.sym == s->u.store.old[k] && !uses_any(G, s, e, -1)) return e;
+    }
+    return NULL;
+}
+
+/* The builtin that joins an operand of the value, NULL: there is none. */
+static const char *builtin_of(const Node *v) {
     static const struct {
         Op op;
         const char *name;
     } table[] = { { OP_ADD, "add" }, { OP_SUB, "sub" }, { OP_AND, "and" }, { OP_OR, "or" }, { OP_XOR, "xor" } };
-    if (!ty_is_int((mlc_type)v->type) || v->n != 2) return NULL;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        for (int old = 0; old < 2 && v->op == table[i].op && (old == 0 || v->op != OP_SUB); old++) {
-            const Node *held = v->kid[old];
-            *e = v->kid[1 - old];
-            if (held->op == OP_VAR && held->u.sym == s->u.store.old[k] && !uses_any(G, s, *e, -1)) return table[i].name;
-        }
+    for (size_t i = 0; ty_is_int((mlc_type)v->type) && i < sizeof table / sizeof *table; i++)
+        if (v->op == table[i].op) return table[i].name;
     return NULL;
 }
 
 /* The value of element k with the old ones under their names. */
 static void one_element(Gen *G, Env *v, const Stmt *s, int k, const char *place) {
-    const Node *e, *all = legal(G, s->u.store.value[k]);
-    const char *builtin = builtin_of(G, s, k, &e), *type = ty_c((mlc_type)all->type);
-    if (builtin) {
+    const Node *all = legal(G, s->u.store.value[k]), *e = joined_operand(G, s, k, s->u.store.value[k]);
+    const char *builtin = builtin_of(s->u.store.value[k]), *type = ty_c((mlc_type)all->type);
+    if (builtin && e) {
         line(G, "__atomic_fetch_%s(&%s, %s, __ATOMIC_RELAXED);", builtin, place, value(G, v, e));
         return;
     }
@@ -117,7 +118,8 @@ void atomic_store(Gen *G, const Stmt *s) {
         place[k] = mem_ref(G, &v, s->u.store.storage, k, index, 1);
     }
     if (apart)
-        for (int k = 0; k < s->u.store.n; k++) one_element(G, &v, s, k, place[k]);
+        for (int k = 0; k < s->u.store.n; k++) (G->cuda ? gpu_atomic_element : one_element)(G, &v, s, k, place[k]);
+    else if (G->cuda) BUG(G->arena->fault, "a tuple that threads of a GPU change together");
     else all_elements(G, &v, s, index, place);
     close_brace(G);
 }

@@ -177,6 +177,9 @@ const char *restricted(const Storage *s);
 
 /* ---- atomic.c: stores that threads share ---- */
 void atomic_store(Gen *G, const Stmt *s);
+void name_rest(Gen *G, Env *v, const Stmt *s, const Node *e); /* names for what can be computed before the old values are known */
+const Node *joined_operand(Gen *G, const Stmt *s, int k, const Node *v); /* of v, the other one: what the place holds and that; or NULL */
+void gpu_atomic_element(Gen *G, Env *v, const Stmt *s, int k, const char *place); /* cuda_atomic.c */
 void write_locks(Gen *G, StrBuf *out); /* at the top of the kernel, where any is used */
 
 /* ---- tile.c: instructions of tensor.def ---- */

@@ -44,6 +44,7 @@ static Stmt *note_bound(StmtMap *m, Stmt *s) {
     if (s->kind == ST_LET) pm_put(&a->bound, s->u.let.var, a);
     if (s->kind == ST_ALLOC) pm_put(&a->bound, s->u.alloc.storage, a);
     for (int i = 0; s->kind == ST_MMA && i < tensor_elements(s->u.mma.row, TENSOR_C); i++) pm_put(&a->bound, s->u.mma.d[i], a);
+    for (int k = 0; s->kind == ST_STORE && k < s->u.store.n && s->u.store.old[k]; k++) pm_put(&a->bound, s->u.store.old[k], a);
     return st_map_kids(m, s);
 }
 

@@ -68,7 +68,6 @@ void scalar_store(Gen *G, const Stmt *s) {
 }
 
 void scalar_leaf(Gen *G, const Stmt *s) {
-    if (s->kind == ST_STORE && s->u.store.old[0] && G->cuda) refuse_on_gpu(G, "an atomic update");
     if (s->kind == ST_STORE && s->u.store.old[0]) atomic_store(G, s);
     else if (s->kind == ST_STORE && s->u.store.async) ask_copy(G, s);
     else if (s->kind == ST_STORE) scalar_store(G, s);

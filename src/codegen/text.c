@@ -72,6 +72,7 @@ static const char *const reserved_cuda[] = {
     "reinterpret_cast", "constexpr", "consteval", "constinit", "concept", "requires", "decltype", "noexcept", "nullptr", "alignas", "alignof",
     "static_assert", "thread_local", "char8_t", "char16_t", "char32_t", "co_await", "co_return", "co_yield",
     "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "shared",
+    "atomicAdd", "atomicAnd", "atomicOr", "atomicXor", "atomicMin", "atomicMax", "atomicCAS",
 };
 
 static bool is_among(const char *const *word, size_t n, const char *s) {

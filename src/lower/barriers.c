@@ -9,14 +9,14 @@
  *
  * The parts of a kernel's body run one after the other in each thread, but threads are at different parts.  A part
  * waits if it touches what an earlier one has stored since the last barrier, or stores what an earlier one has
- * touched, in memory that threads share; a loop's body also for the end of the iteration before.  Within a part
+ * touched, in memory that threads share - atomic stores do not wait for atomic ones; a loop's body also for the end of the iteration before.  Within a part
  * threads never meet: that is the legality of its loops.  So nobody waits for a memory of which each thread touches one
  * element alone, the same wherever it touches it: sums that a thread keeps in c(x, y) while all of them load tiles. */
 #include "lower/passes.h"
 
 /* Memories as bits.  Two of many may share a bit, which adds a barrier and never loses one. */
 typedef struct {
-    uint64_t stored, read;
+    uint64_t stored, read, joined; /* joined: by atomic stores, which may meet one another */
 } Touched;
 
 typedef struct {
@@ -73,6 +73,7 @@ static Stmt *find_shared(StmtMap *m, Stmt *s) {
     Func *func = s->kind == ST_STORE ? s->u.store.func : s->kind == ST_ALLOC ? s->u.alloc.storage->func : NULL;
     PtrMap *bit = &f->b->bit;
     if (s->kind == ST_STORE) meet(f, func, s->u.store.rank, s->u.store.coord);
+    if (s->kind == ST_STORE && s->u.store.old[0]) ((Element *)pm_get(&f->element, func))->varies = true; /* threads meet */
     if (s->kind == ST_FOR) pm_put(&f->counted, s->u.loop.var, f);
     if (s->kind == ST_LET) {
         const Node *value = ir_substitute(m->ir, s->u.let.value, &f->value);
@@ -116,7 +117,7 @@ static void look_node(void *user, const Node *e) {
 
 static Stmt *look_stmt(StmtMap *m, Stmt *s) {
     Look *l = m->user;
-    if (s->kind == ST_STORE) l->all.stored |= (uint64_t)(uintptr_t)pm_get(&l->b->bit, s->u.store.func);
+    if (s->kind == ST_STORE) *(s->u.store.old[0] ? &l->all.joined : &l->all.stored) |= (uint64_t)(uintptr_t)pm_get(&l->b->bit, s->u.store.func);
     return st_map_kids(m, s);
 }
 
@@ -135,12 +136,13 @@ static Touched touched(Barriers *b, Stmt *s, bool inside) {
 /* ---- placing them ---- */
 
 static Touched both(Touched a, Touched b) {
-    return (Touched){ a.stored | b.stored, a.read | b.read };
+    return (Touched){ a.stored | b.stored, a.read | b.read, a.joined | b.joined };
 }
 
 /* Does what comes now have to wait?  Then what was before is over. */
 static bool waits(Touched *since, Touched now) {
-    bool wait = (now.read & since->stored) || (now.stored & (since->stored | since->read));
+    uint64_t changed = since->stored | since->joined;
+    bool wait = (now.read & changed) || (now.stored & (changed | since->read)) || (now.joined & (since->stored | since->read));
     *since = wait ? now : both(*since, now);
     return wait;
 }
@@ -155,14 +157,14 @@ static Stmt *place_in_body(Barriers *b, Stmt *body, Touched *since, int *made) {
         Stmt *now = place(b, body, &at);
         *made = b->made;
         at = both(at, *since);
-        if (at.stored == since->stored && at.read == since->read) return now;
+        if (at.stored == since->stored && at.read == since->read && at.joined == since->joined) return now;
         *since = at;
     }
 }
 
 /* An iteration waits for what was before the loop, or all threads do once, in front of it: *wait. */
 static Stmt *place_in_loop(Barriers *b, Stmt *body, Touched *since, bool *wait) {
-    Touched fresh = { 0, 0 };
+    Touched fresh = { 0, 0, 0 };
     int outer = b->made, with, without;
     Stmt *now = place_in_body(b, body, since, &with), *alone = with ? place_in_body(b, body, &fresh, &without) : now;
     bool before = with && without < with;
@@ -196,7 +198,7 @@ static Stmt *place(Barriers *b, Stmt *s, Touched *since) {
     case ST_IF: now = place_if(b, s, now, since); break;
     case ST_ALLOC: now->u.alloc.body = place(b, s->u.alloc.body, since); break;
     case ST_PRODUCE: now->u.produce.body = place(b, s->u.produce.body, since); break;
-    case ST_BARRIER: *since = (Touched){ 0, 0 }; break;
+    case ST_BARRIER: *since = (Touched){ 0, 0, 0 }; break;
     case ST_COPIES: break;
     default: BUG(a->fault, "what only one thread runs stands outside of a part");
     }
@@ -210,7 +212,7 @@ static Stmt *place(Barriers *b, Stmt *s, Touched *since) {
 Stmt *low_barriers(Program *p, const Kernel *kernel, const PtrMap *part, Stmt *body) {
     Barriers b = { .p = p, .part = part };
     Find f = { .b = &b };
-    Touched since = { 0, 0 };
+    Touched since = { 0, 0, 0 };
     pm_init(&b.bit, p->arena);
     pm_init(&b.known, p->arena);
     pm_init(&f.own, p->arena);

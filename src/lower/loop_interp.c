@@ -255,7 +255,8 @@ static void finish_store(Run *r, const Stmt *s, const Pending *w) {
         }
         val_store(t, w->m->data[k] + w->at * (int64_t)mlc_type_size(t), w->value[k]);
         w->m->state[k][w->at - w->m->first] = (uint8_t)w->state[k];
-        run_mark(r, w->m, w->at, true);
+        if (s->u.store.old[k]) run_mark_joined(r, w->m, w->at);
+        else run_mark(r, w->m, w->at, true);
     }
     if (!r->p->flat) run_hold(w->m, w->at, w->coord);
 }

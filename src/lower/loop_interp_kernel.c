@@ -32,9 +32,11 @@ static void track(Run *r, Memory *m) {
         m->marks = (size_t)m->count;
         m->writer = ARENA_ARRAY(r->arena, uint64_t, m->count + 1);
         m->reader = ARENA_ARRAY(r->arena, uint64_t, m->count + 1);
+        m->joiner = ARENA_ARRAY(r->arena, uint64_t, m->count + 1);
     }
     memset(m->writer, 0, sizeof *m->writer * (size_t)m->count);
     memset(m->reader, 0, sizeof *m->reader * (size_t)m->count);
+    memset(m->joiner, 0, sizeof *m->joiner * (size_t)m->count);
 }
 
 /* Another block may run at the same time; another thread of the block does until the next barrier. */
@@ -43,13 +45,29 @@ static bool meets(const Run *r, uint64_t mark) {
     return phase >= r->kernel_phase && (phase < r->block_phase || (phase == r->phase && thread != r->thread));
 }
 
+static _Noreturn void raise_race(const Run *r, const Memory *m) {
+    fault_raise(r->fault, ERR_LOOPS_RACE, NULL, m->storage->name);
+}
+
+/* Of those that may read, or join, at once: one thread, or many. */
+static void note(const Run *r, uint64_t *mark) {
+    uint64_t mine = (uint64_t)r->phase << THREAD_BITS | (uint64_t)r->thread;
+    *mark = meets(r, *mark) ? mine | MANY_THREADS : mine;
+}
+
 void run_mark(Run *r, const Memory *m, int64_t at, bool store) {
     if (!m->writer || !r->block) return;
     uint64_t *writer = &m->writer[at - m->first], *reader = &m->reader[at - m->first];
-    uint64_t mine = (uint64_t)r->phase << THREAD_BITS | (uint64_t)r->thread;
-    if (meets(r, *writer) || (store && meets(r, *reader))) fault_raise(r->fault, ERR_LOOPS_RACE, NULL, m->storage->name);
-    if (store) *writer = mine;
-    else *reader = meets(r, *reader) ? mine | MANY_THREADS : mine;
+    if (meets(r, *writer) || meets(r, m->joiner[at - m->first]) || (store && meets(r, *reader))) raise_race(r, m);
+    if (store) *writer = (uint64_t)r->phase << THREAD_BITS | (uint64_t)r->thread;
+    else note(r, reader);
+}
+
+/* Atomic stores meet one another, and nothing else. */
+void run_mark_joined(Run *r, const Memory *m, int64_t at) {
+    if (!m->writer || !r->block) return;
+    if (meets(r, m->writer[at - m->first]) || meets(r, m->reader[at - m->first])) raise_race(r, m);
+    note(r, &m->joiner[at - m->first]);
 }
 
 /* ---- copies on their way ---- */

@@ -22,6 +22,7 @@ struct Memory {
     bool device_taken;             /* ... which stands for this allocation, not for an earlier one */
     unsigned current;              /* which of them is: MLC_ON_HOST, MLC_ON_DEVICE */
     uint64_t *writer, *reader;     /* of a kernel's memory: which thread stored an element last, and read it; else NULL */
+    uint64_t *joiner;              /* ... and stored atomically there */
     size_t marks;                  /* room for them */
     Memory *outer;                 /* what the Func's accesses meant outside of this allocation */
     Memory *next;                  /* free list of the storage */
@@ -113,6 +114,7 @@ void run_kernel(Run *r, const Stmt *s, const Lane *l);
 void run_move(Run *r, const Stmt *s, const Lane *l);
 /* Threads that touch an element between the same barriers, one of them to store it, race. */
 void run_mark(Run *r, const Memory *m, int64_t at, bool store);
+void run_mark_joined(Run *r, const Memory *m, int64_t at);
 /* A copy that the thread asks for: what was there is lost, and the value lands when the thread waits for it. */
 void run_ask(Run *r, Memory *m, int64_t at, Value v, State state);
 void run_copies(Run *r, int pending);

@@ -21,11 +21,17 @@ void sch_atomic(Resolve *r, StageSched *st, const PlanLine *line) {
     Place place = sch_place(r->arena, line);
     Fold fold;
     if (st->index == 0) fault_raise(r->fault, ERR_ATOMIC_STAGE, &place, sch_stage_name(r->arena, st->func, st->index));
-    for (int i = 0; i < st->dim.n; i++)
-        if (sch_is_gpu(st->dim.at[i].kind))
-            fault_raise(r->fault, ERR_GPU_NOT_YET, &place, sch_stage_name(r->arena, st->func, st->index), "is atomic");
     sch_need_fold(r, line, st, &fold);
     st->atomic = line;
+}
+
+/* What the instructions of a GPU can join. */
+static void check_gpu(Resolve *r, const StageSched *st, const Fold *fold, const Dim *d, const Place *place) {
+    const Func *f = st->func;
+    if (fold->kind == FOLD_POINT)
+        fault_raise(r->fault, ERR_GPU_ATOMIC_TUPLE, place, d->name, f->name);
+    for (int k = 0; k < f->n; k++)
+        if (mlc_type_size(f->type[k]) == 1) fault_raise(r->fault, ERR_GPU_ATOMIC_SIZE, place, d->name, f->name, 8, f->name);
 }
 
 void sch_check_race(Resolve *r, const StageSched *st, const Dim *d, LoopKind kind, const PlanLine *line) {
@@ -34,6 +40,7 @@ void sch_check_race(Resolve *r, const StageSched *st, const Dim *d, LoopKind kin
     if (!st->atomic) fault_raise(r->fault, ERR_RACE, &place, d->name, stage);
     Fold fold = sch_fold(r->ir, st->func, st->index, st->def);
     if (fold.kind == FOLD_ARG) fault_raise(r->fault, ERR_ATOMIC_ORDER, &place, stage, d->name);
+    if (sch_is_gpu(kind)) check_gpu(r, st, &fold, d, &place);
     r->s->bounded |= sch_spreads(kind) && !fold.exact;
 }
 

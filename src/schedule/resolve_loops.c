@@ -262,7 +262,6 @@ static void apply_mark(Resolve *r, StageSched *st, const PlanLine *line, LoopKin
 
 static void mark_gpu(Resolve *r, StageSched *st, const PlanLine *line, int first, int n, LoopKind kind) {
     Place place = sch_place(r->arena, line);
-    if (st->atomic) fault_raise(r->fault, ERR_GPU_NOT_YET, &place, sch_stage_name(r->arena, st->func, st->index), "is atomic");
     for (int i = 0; i < n; i++) {
         int at = need(r, st, line, first + i), before = i ? need(r, st, line, first + i - 1) : -1;
         Dim *d = &st->dim.at[at];

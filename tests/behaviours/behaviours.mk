@@ -5,7 +5,6 @@ CASES_OBJ = $(addprefix $(BUILD)/tests/behaviours/,cases.o kernels.o) $(addprefi
 $(TEXT_CASES): $(CASES_OBJ) $(BUILD)/libmlc_all.a
 	$(call SAY,ld $@)
 	$(Q)$(CC) $(CFLAGS) $(EXTRA) $^ -o $@ $(LIBS)
-$(TEXT_CASES): | $(NVRTC_FAKES)
 
 behaviours: $(TEXT_CASES)
 	$(Q)$(TEXT_CASES) -a tests/behaviours/*/*.mlc

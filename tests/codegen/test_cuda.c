@@ -373,7 +373,7 @@ END_TEST
 
 /* ---- what kernels cannot have: were legality to let it through, no code is made of it ---- */
 
-typedef enum { A_PRINT, A_REQUIRE, A_CALL, AN_ATOMIC, A_CHECK, A_PARALLEL, A_HEAP, A_PREFETCH, REFUSALS } Refusal;
+typedef enum { A_PRINT, A_REQUIRE, A_CALL, A_CHECK, A_PARALLEL, A_HEAP, A_PREFETCH, REFUSALS } Refusal;
 
 static Stmt *refused_body(Rig *r, Refusal what, Storage *in, Storage *out, const Node *x) {
     static Extern halved = { .name = "halved", .result = MLC_F32, .n = 1, .arg = { MLC_F32 } };
@@ -386,7 +386,6 @@ static Stmt *refused_body(Rig *r, Refusal what, Storage *in, Storage *out, const
     if (what == A_REQUIRE) v = ir_node(I, OP_REQUIRE, MLC_F32, text, 0, 2, two);
     if (what == A_CALL) v = ir_node(I, OP_EXTERN, MLC_F32, (uint64_t)(uintptr_t)&halved, 0, 1, &v);
     Stmt *s = store_at(r, out, x, v, NULL);
-    if (what == AN_ATOMIC) s->u.store.old[0] = i;
     if (what == A_CHECK) {
         s = ARENA_NEW(r->a, Stmt);
         s->kind = ST_CHECK;
@@ -400,7 +399,7 @@ static Stmt *refused_body(Rig *r, Refusal what, Storage *in, Storage *out, const
 }
 
 START_TEST(refused) {
-    static const char *const has[] = { "a print", "a require", "a call of the C function halved", "an atomic update", "a check of what it computes",
+    static const char *const has[] = { "a print", "a require", "a call of the C function halved", "a check of what it computes",
                                        "a parallel loop", "memory for row of a size that is no constant", "a prefetch" };
     Refusal what = (Refusal)_i;
     Rig *r = new_rig();

@@ -6,7 +6,7 @@ $(BUILD)/tests/nvrtc/fake_%.so: tests/nvrtc/fake_%.c | $(BUILD)/.setup
 	$(call SAY,cc $<)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fvisibility=default -shared $< -o $@ -lpthread
 
-$(BUILD)/mlc_tests: | $(NVRTC_FAKES)
+$(BUILD)/mlc_tests $(TEXT_CASES): | $(NVRTC_FAKES)
 $(BUILD)/tests/nvrtc/fake_cpp.so: fuzz/cuda_cpp.h tests/nvrtc/fake_nvrtc.h
 $(BUILD)/tests/nvrtc/fake_nvrtc.so: tests/nvrtc/fake_nvrtc.h
 $(BUILD)/tests/nvrtc/fake_cuda.so: tests/nvrtc/fake_cuda.h
