@@ -26,7 +26,9 @@ bad=0
 table=
 for tool in memcheck racecheck initcheck synccheck; do
     log=$build/gpu-check.$tool
-    timeout "$bound" "$sanitizer" --tool "$tool" --print-limit 200 "$build/text_cases" -g "$@" > "$log" 2>&1
+    # Errors of calls are no reports: the library looks at each, and asks of host memory whether the driver knows it.
+    [ "$tool" = memcheck ] && calls="--report-api-errors no" || calls=
+    timeout "$bound" "$sanitizer" --tool "$tool" $calls --print-limit 200 "$build/text_cases" -g "$@" > "$log" 2>&1
     rc=$?
     # A report begins with its kind; lines behind it are indented, and say which kernel.
     reports=$(sed -n 's/^========= ERROR SUMMARY: \([0-9]*\) .*/\1/p; s/^========= RACECHECK SUMMARY: \([0-9]*\) .*/\1/p' "$log" | tail -1)

@@ -13,7 +13,7 @@
  * A block has no second task: while it waits for memory, it computes, if what it computes with has been asked for earlier.  A ring of n
  * parts lets a thread ask for the step n - 1 ahead, which takes the part of the step before this one: that one has been read by all threads
  * once they have met at the barrier of this step, the only one.  It stands for those that barriers.c would derive of the memory's
- * accesses, without knowing of parts.  Rings that turn in one loop share its barrier and its groups of copies. */
+ * accesses, without knowing of parts; so between stages of one step there is none, and a Func with updates is refused.  Rings that turn in one loop share its barrier and its groups of copies. */
 #include "lower/passes.h"
 #include "schedule/resolve.h"
 
@@ -138,6 +138,7 @@ static void check(Turns *t, const Stmt *loop, Stmt *body) {
         st_map(&reads, t->turn.at[i].body);
         if (r.found) fault_raise(h->arena->fault, ERR_AHEAD_READS, &place, c->func->name, name, r.found->name);
         if (!t->threads) fault_raise(h->arena->fault, ERR_AHEAD_THREADS, &place, c->func->name, name);
+        if (c->func->def.n > 1) fault_raise(h->arena->fault, ERR_AHEAD_UPDATES, &place, c->func->name, name);
     }
 }
 
